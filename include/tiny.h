@@ -213,7 +213,8 @@ TINY_API tiny_status tiny_options_create(tiny_options **out);
 TINY_API void tiny_options_release(tiny_options *options); /* NULL is a no-op, as for every release */
 /* Keys: "threads" (0: as many as the affinity mask and the cgroup quota allow), "deterministic" (1: results are the
    same bits with any number of threads, on one machine; not with "beam"), "debug" (0..7), "beam", "noopt", "spec",
-   "cache" (0: no disk cache), "map_files" (0: files are read into memory, not mapped; see tiny_model_load),
+   "viz" (1: see tiny_context_record), "cache" (0: no disk cache), "map_files" (0: files are read into memory, not
+   mapped; see tiny_model_load),
    "cache_kernels" (compiled kernels that the context keeps), "memory_kept" (bytes of large buffers that are gone and
    whose memory waits for the next ones; 268435456 if not set, and never more beside the
    buffers in use than have been in use at once), "busy_timeout" (milliseconds that a building call waits for others
@@ -282,9 +283,14 @@ TINY_API void tiny_context_release(tiny_context *context);
    assigned by then has any elements: it may be read, and assigned again. */
 TINY_API tiny_status tiny_context_set_cancel(tiny_context *context, tiny_cancel *cancel);
 /* What the context's options came to, as one JSON object: "device", "isa" ("" where there is none), "threads" (of
-   its pool, the caller's included), "memory_limit", "memory_used" (bytes of buffers now), "memory_kept" (bytes kept
-   for later ones), "cache_dir" ("": no disk cache). */
+   its pool, the caller's included), "debug", "memory_limit", "memory_used" (bytes of buffers now), "memory_kept"
+   (bytes kept for later ones), "cache_dir" ("": no disk cache). */
 TINY_API tiny_status tiny_context_info(tiny_context *context, tiny_report **out);
+/* Changes an option of a context that is in use: "debug", "graph", "graphuops", "beam", "noopt", "fusion",
+   "default_int", "default_float", "weak_results"; another is an error that lists them.  Programs that are compiled
+   stay as they are; after "beam", "noopt" and "fusion", what is computed is compiled anew.  A building call.  Since
+   0.3. */
+TINY_API tiny_status tiny_context_set_int(tiny_context *context, const char *key, int64_t value);
 
 /* ---- Cancelling ------------------------------------------------------------------------------ */
 
@@ -326,7 +332,12 @@ TINY_API void tiny_tensor_release(tiny_tensor *tensor);
 
 /* The context that the tensor lives in; release it. */
 TINY_API tiny_status tiny_tensor_context(const tiny_tensor *tensor, tiny_context **out);
+/* In a context with the option "weak_results", of what follows from bare numbers alone: TINY_WEAK_INT or
+   TINY_WEAK_FLOAT.  It is computed and stored as the option "default_int" or "default_float" says; tiny_cast gives it
+   that dtype, and to these two makes it weak. */
 TINY_API tiny_status tiny_tensor_dtype(const tiny_tensor *tensor, tiny_dtype *out);
+#define TINY_WEAK_INT (-1)
+#define TINY_WEAK_FLOAT (-2)
 TINY_API tiny_status tiny_tensor_rank(const tiny_tensor *tensor, size_t *out);
 /* Writes min(rank, capacity) dimensions; `rank` gets their full number.  A dimension that depends on variables is
    the number that stands for it. */
@@ -626,6 +637,9 @@ TINY_API tiny_status tiny_conv(const tiny_tensor *x, const tiny_tensor *weight, 
    SAME.  `bias` may be NULL, `window` may be NULL. */
 TINY_API tiny_status tiny_conv_transpose(const tiny_tensor *x, const tiny_tensor *weight, const tiny_tensor *bias,
                                          const tiny_window *window, tiny_tensor **out);
+/* What lies in each window over the last axes of x, as many as the window has: out[.., o1, .., k1, ..] is
+   x[.., o1 * stride1 + k1 * dilation1, ..] for every window that fits, with zeros where it is padded.  A view. */
+TINY_API tiny_status tiny_windows(const tiny_tensor *x, const tiny_window *window, tiny_tensor **out);
 /* The greatest value of each window over the last axes of x, as many as the window has, or with
    TINY_LAYOUT_CHANNELS_LAST those before the last.  Padding counts for nothing. */
 TINY_API tiny_status tiny_max_pool(const tiny_tensor *x, const tiny_window *window, tiny_tensor **out);
@@ -670,8 +684,8 @@ TINY_API void tiny_report_release(tiny_report *report);
 /* ---- Looking inside --------------------------------------------------------------------------- */
 
 /* The kernels that computing `tensors` now would run, in order; nothing runs.  {"kernels":[{"name",
-   "computes" (see tiny_program_kernels),"ranges":[{"range","size","kind","reduced"}],"options","operations","bytes",
-   "buffers":[{"access" ("read","write","update"),"dtype","bytes","buffer","kind"}]}]} */
+   "computes" (see tiny_program_kernels),"ranges":[{"range","size","kind","reduced"}],"options","operations",
+   "bytes","stores","buffers":[{"access" ("read","write","update"),"dtype","bytes","buffer","kind"}]}]} */
 TINY_API tiny_status tiny_schedule(tiny_tensor *const *tensors, size_t count, tiny_report **out);
 /* What the context did since it was made: {"kernels":{"launched","compiled","cached","interpreted",
    "launched_interpreted"},"memory":{"allocations","allocated_bytes"},"copies":{"count","bytes"},"compile_seconds":
@@ -681,6 +695,80 @@ TINY_API tiny_status tiny_schedule(tiny_tensor *const *tensors, size_t count, ti
    have destroyed what something still reads.  With the option "profile" at 2, "profile":[{"name","launches","seconds",
    "operations","bytes","options","scalar","computes"}] is what the launches of each kernel took, in all. */
 TINY_API tiny_status tiny_context_counters(tiny_context *context, tiny_report **out);
+/* Sums over all launches of kernels since the context was made, those of programs' runs too: how many, the operations
+   and bytes of their buffers as tiny_program_kernels counts them, and the seconds of those that were timed (by
+   tiny_run_set_timed, or the option "debug" from 2 on).  `memory_used` is the bytes of all buffers now.  A few loads:
+   for any thread, waits for nobody.  Since 0.3. */
+TINY_API tiny_status tiny_context_totals(tiny_context *context, int64_t *launches, double *operations, double *bytes,
+                                         double *timed_seconds, int64_t *memory_used);
+
+/* With the option "viz" at 1, what the context has kept of its work, as JSON, for programs that show it: "graphs" that
+   were computed or compiled, with what each pass over them left; "kernels" as the scheduler made them, after each pass,
+   with the rules that fired, their loops and code; "programs", lists of kernels and their buffers; "traceEvents", when
+   what ran, in Chrome's format.  Unstable: what is in it changes with the engine.  A building call.  Since 0.3. */
+TINY_API tiny_status tiny_context_record(tiny_context *context, tiny_report **out);
+
+/* Nodes: the graph behind tensors, and of kernels, to look at and to build.  A node is an operation, an element type,
+   an argument and sources, never changes, and is interned: equal fields are one node of a context.  Since 0.3. */
+typedef struct tiny_node tiny_node;
+
+/* The operations that nodes may have, as a JSON array in the order of the engine's table: "name" ("Add"), "symbol",
+   "arity" (null: any number), "result" (whose dtype it has: "declared", "first", "last" source, "bool", "void"),
+   "weight" (what an element costs, in instructions), "traits" ("elementwise", "commutative", "associative", "float",
+   "int", "logic", "movement", "effect", "transcendental"), "stages" ("tensor", "kernel", "linear": which of its
+   representations may hold it).  Unstable: names may change, be added and go. */
+TINY_API tiny_status tiny_ops(tiny_report **out);
+/* The value of the tensor now: before it is computed what it will be computed of, afterwards a view of memory. */
+TINY_API tiny_status tiny_tensor_node(const tiny_tensor *tensor, tiny_node **out);
+TINY_API void tiny_node_retain(tiny_node *node);
+TINY_API void tiny_node_release(tiny_node *node);
+/* A new owner of the context that the node lives in. */
+TINY_API tiny_status tiny_node_context(const tiny_node *node, tiny_context **out);
+/* Equal for two handles if they are of one node; of a node that is gone another may have it. */
+TINY_API tiny_status tiny_node_id(const tiny_node *node, int64_t *out);
+/* The operation's name in tiny_ops.  Lives as long as the library. */
+TINY_API tiny_status tiny_node_op(const tiny_node *node, const char **out);
+/* 0 for a node without a value, such as a kernel's store. */
+TINY_API tiny_status tiny_node_dtype(const tiny_node *node, tiny_dtype *out);
+/* As JSON: a number or bool of a constant ("nan", "inf", "-inf"), a number or a list of integers of most operations
+   (null in the place of what a source gives), {"name","min","max"} of a variable, {"op","axes"} of a reduction,
+   {"shape","strides","offset"} of a view, null where there is none. */
+TINY_API tiny_status tiny_node_argument(const tiny_node *node, tiny_report **out);
+TINY_API tiny_status tiny_node_source_count(const tiny_node *node, size_t *out);
+TINY_API tiny_status tiny_node_source(const tiny_node *node, size_t index, tiny_node **out);
+/* 1 if the node is of the tensor graph, where nodes have shapes, else 0. */
+TINY_API tiny_status tiny_node_has_shape(const tiny_node *node, int32_t *out);
+/* As tiny_tensor_shape; TINY_ERROR_INVALID_ARGUMENT for a node without. */
+TINY_API tiny_status tiny_node_shape(const tiny_node *node, int64_t *dims, size_t capacity, size_t *rank);
+/* 1 if its elements are in memory, so that it is read and not computed, else 0. */
+TINY_API tiny_status tiny_node_in_memory(const tiny_node *node, int32_t *out);
+/* Numbers that an integer (or bool: 0, 1) is not below and not above, by what its operands can be; INT64_MIN and
+   INT64_MAX where there is no bound.  64-bit arithmetic is taken not to overflow. */
+TINY_API tiny_status tiny_node_range(const tiny_node *node, int64_t *min, int64_t *max);
+/* An expression as text, "((a * 4) + b)".  TINY_ERROR_LIMIT for one of more than 400 nodes. */
+TINY_API tiny_status tiny_node_text(const tiny_node *node, tiny_report **out);
+/* The expression rewritten by the engine's rules for indices: 64-bit arithmetic is taken not to overflow.
+   TINY_ERROR_INVALID_ARGUMENT for what depends on tensors. */
+TINY_API tiny_status tiny_node_simplify(const tiny_node *node, tiny_node **out);
+/* Constants, of an integer type or bool and of a float type. */
+TINY_API tiny_status tiny_node_integer(tiny_context *context, tiny_dtype dtype, int64_t value, tiny_node **out);
+TINY_API tiny_status tiny_node_float(tiny_context *context, tiny_dtype dtype, double value, tiny_node **out);
+/* A 64-bit integer from `min` to `max`; one with the same name and range is the same. */
+TINY_API tiny_status tiny_node_variable(tiny_context *context, const char *name, int64_t min, int64_t max,
+                                        tiny_node **out);
+/* An elementwise operation, as it is, without rewriting.  `dtype` is what a Cast or Bitcast makes and may be 0
+   otherwise; operands have one dtype (a choice's condition is a bool) and, in the tensor graph, one shape. */
+TINY_API tiny_status tiny_node_make(tiny_context *context, const char *op, tiny_dtype dtype, tiny_node *const *sources,
+                                    size_t count, tiny_node **out);
+/* The node with other sources, each of the dtype (and shape) of that which it replaces, and all else the same. */
+TINY_API tiny_status tiny_node_with_sources(const tiny_node *node, tiny_node *const *sources, size_t count,
+                                            tiny_node **out);
+/* A tensor of the node's value.  TINY_ERROR_INVALID_ARGUMENT, which says why, for what is none: a kernel's. */
+TINY_API tiny_status tiny_node_tensor(const tiny_node *node, tiny_tensor **out);
+/* Store `store` of kernel `kernel` of tiny_schedule(tensors), which says how many each has ("stores"), as the scheduler
+   made it: loads, reductions and what is computed of them, before the kernel is optimised. */
+TINY_API tiny_status tiny_schedule_store(tiny_tensor *const *tensors, size_t count, size_t kernel, size_t store,
+                                         tiny_node **out);
 
 /* ---- Files of tensors ------------------------------------------------------------------------- */
 
@@ -849,6 +937,11 @@ TINY_API tiny_status tiny_gradient(tiny_tensor *const *losses, size_t loss_count
                                    size_t wrt_count, tiny_tensor *const *upstream, size_t upstream_count,
                                    tiny_flags flags, tiny_tensor **gradients, size_t count);
 
+/* Which of `others` the tensor is made of, those that gradients do not reach among them: their positions in `others`, in
+   order; writes min(found, capacity), and `found` gets how many there are.  Since 0.3. */
+TINY_API tiny_status tiny_made_of(const tiny_tensor *tensor, tiny_tensor *const *others, size_t other_count,
+                                  int64_t *positions, size_t capacity, size_t *found);
+
 /* The same value, through which no gradient goes: by tiny_gradient it is made of nothing, and can be one of `wrt`. */
 TINY_API tiny_status tiny_detach(const tiny_tensor *a, tiny_tensor **out);
 /* The same value, whose gradient computes again what it is made of: between the forward and the backward pass only the
@@ -939,11 +1032,13 @@ TINY_API void tiny_optimizer_release(tiny_optimizer *optimizer);
 TINY_API tiny_status tiny_optimizer_add(tiny_optimizer *optimizer, tiny_tensor *const *parameters, size_t count,
                                         int64_t *group);
 /* Settings have the names, meanings and defaults of torch.optim: "lr"; "weight_decay", "maximize" (1 or 0), "eps";
-   of SGD "momentum", "dampening", "nesterov"; of Adam, AdamW and LAMB "beta1", "beta2", "amsgrad" (not LAMB's); of LARS
-   "momentum", "nesterov", "trust"; of Muon "momentum", "nesterov", "ns_steps"; of RMSprop "alpha", "momentum",
-   "centered"; of Adagrad "lr_decay", "initial_accumulator_value".  Any of them has "ema_decay", 0 for none: the state
-   keeps an average of each parameter over the steps.  "lr" can be set any time, and holds for runs of
-   compiled programs too; the others before the first step, which is made of them. */
+   of SGD "momentum", "dampening", "nesterov", "classic" (1: the momentum is that of steps, which had their rate, not of
+   gradients; 0 if nothing is set); of Adam, AdamW and LAMB "beta1", "beta2", "amsgrad" (not LAMB's); of LARS
+   "momentum", "nesterov", "trust", "classic" (1 if nothing is set); of Muon "momentum", "nesterov", "ns_steps", and
+   "ns_a", "ns_b", "ns_c", the coefficients of these; of RMSprop "alpha", "momentum", "centered"; of Adagrad "lr_decay",
+   "initial_accumulator_value".  Any of them has "ema_decay", 0 for none: the state keeps an average of each parameter
+   over the steps.  "lr" can be set any time, and holds for runs of compiled programs too; the others before the first
+   step, which is made of them. */
 TINY_API tiny_status tiny_optimizer_set(tiny_optimizer *optimizer, int64_t group, const char *name, double value);
 TINY_API tiny_status tiny_optimizer_get(const tiny_optimizer *optimizer, int64_t group, const char *name,
                                         double *value);
@@ -971,6 +1066,9 @@ TINY_API tiny_status tiny_random_key(tiny_context *context, int64_t seed, tiny_t
 TINY_API tiny_status tiny_random_split(const tiny_tensor *key, int64_t count, tiny_tensor **out);
 /* `count` uint32, all as likely as each other: those of JAX's threefry_2x32 at 0, 1, .. */
 TINY_API tiny_status tiny_random_bits(const tiny_tensor *key, int64_t count, tiny_tensor **out);
+/* The generator's block at each of `counters`, uint32 [2, ..], whose two words stand along axis 0, as those of the result
+   do.  At one counter, [2], it is a key, which has nothing to do with those at others.  Since 0.3. */
+TINY_API tiny_status tiny_random_at(const tiny_tensor *key, const tiny_tensor *counters, tiny_tensor **out);
 /* Floats of at least 0 and below 1. */
 TINY_API tiny_status tiny_random_uniform(const tiny_tensor *key, tiny_dtype dtype, const int64_t *dims, size_t ndim,
                                          tiny_tensor **out);
@@ -1291,7 +1389,7 @@ TINY_API tiny_status tiny_export_onnx(tiny_tensor *const *inputs, size_t input_c
 
 typedef struct tiny_variable tiny_variable; /* a size from a range, given anew to every run */
 
-/* A whole number from `min` to `max`, 1 <= min < max; `name` is for messages, and tells it from a program's other
+/* A whole number from `min` to `max`, 0 <= min < max; `name` is for messages, and tells it from a program's other
    variables: one with the same name and range is the same.  From 2 on it is known to be no size that broadcasts. */
 TINY_API tiny_status tiny_variable_create(tiny_context *context, const char *name, int64_t min, int64_t max,
                                           tiny_variable **out);

@@ -16,6 +16,8 @@ packages=(
   swig mono-mcs mono-runtime libmono-system-core4.0-cil bindgen libclang1-14 libclang-common-14-dev abigail-tools
   # Packages as their users have them: Debian's and NuGet's tools.
   dpkg-dev nuget mono-xbuild
+  # A browser, and what tests drive it by.
+  chromium chromium-driver
   # What samples train on.
   dataset-fashion-mnist
   # 64-bit ARM: the cross compiler, and what runs its programs.

@@ -49,29 +49,33 @@ internal sealed class KeptInPlace {
   ~KeptInPlace() { pin.Free(); }
 }
 
-/// <summary>The pointers of several tensors, each held until the call returns.</summary>
+/// <summary>The pointers of several objects, each held until the call returns.</summary>
 internal sealed class Handles : IDisposable {
   internal readonly IntPtr[] Pointers;
-  readonly Tensor[] tensors;
+  readonly SafeHandle[] handles;
   int held;
 
-  internal Handles(Tensor[] tensors) {
-    if (tensors == null) throw new ArgumentNullException("tensors");
-    this.tensors = tensors;
-    Pointers = new IntPtr[tensors.Length];
-    for (; held < tensors.Length; ++held) {
-      if (tensors[held] == null) continue;
+  Handles(SafeHandle[] handles) {
+    this.handles = handles;
+    Pointers = new IntPtr[handles.Length];
+    for (; held < handles.Length; ++held) {
+      if (handles[held] == null) continue;
       bool added = false;
-      tensors[held].handle.DangerousAddRef(ref added);
-      Pointers[held] = tensors[held].handle.DangerousGetHandle();
+      handles[held].DangerousAddRef(ref added);
+      Pointers[held] = handles[held].DangerousGetHandle();
     }
+  }
+
+  internal static Handles Of<T>(string name, T[] objects, Converter<T, SafeHandle> handle) where T : class {
+    if (objects == null) throw new ArgumentNullException(name);
+    return new Handles(Array.ConvertAll(objects, one => one == null ? null : handle(one)));
   }
 
   internal ulong Count { get { return (ulong)Pointers.Length; } }
 
   public void Dispose() {
     while (held > 0)
-      if (tensors[--held] != null) tensors[held].handle.DangerousRelease();
+      if (handles[--held] != null) handles[held].DangerousRelease();
   }
 }
 

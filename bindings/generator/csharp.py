@@ -152,8 +152,8 @@ def method(call):
         if argument.kind in ("data", "into"):
             guards.append(f"using (var {name}Pin = new Pinned({name}))")
         if argument.kind == "objects":
-            given = f"{name} ?? new Tensor[0]" if argument.nullable[0] else name
-            guards.append(f"using (var {name}Handles = new Handles({given}))")
+            given = f"{name} ?? new {camel(argument.type)}[0]" if argument.nullable[0] else name
+            guards.append(f'using (var {name}Handles = Handles.Of("{name}", {given}, one => one.handle))')
     static = "" if call.has_receiver else "static "
     name = "".join(part.capitalize() for part in call.method.split("_"))
     lines = [f"  /// <summary>{escape(call.doc)}</summary>"] if call.doc else []

@@ -10,6 +10,7 @@ import enum
 
 from . import native
 from ._dimension import number
+from ._dtype import numbered
 from ._operands import dtype as dtype_, first, lists, made, operand, whole
 '''
 
@@ -97,7 +98,9 @@ def function(call):
               isinstance(item, Argument) or item.kind in ("objects", "list")]
     raw = f"native.{call.function}({', '.join(passed(call, item) for item in inputs)})"
     kinds = [result.kind for result in call.results]
-    if kinds == ["enum"]:
+    if kinds == ["enum"] and call.results[0].type == "tiny_dtype":
+        raw = f"numbered({raw})"
+    elif kinds == ["enum"]:
         raw = f"_known({camel(call.results[0].type)}, {raw})"
     if kinds == ["list"]:
         raw = f"whole(lambda capacity: {raw})"

@@ -23,6 +23,7 @@ from typing import Any
 from . import dtypes as dtypes, helpers as helpers, nn as nn, state as state
 
 Buffer = Any  # an object of the buffer protocol
+DTypeLike = Any  # an element type, its name, or NumPy's or PyTorch's
 Whole = int | Dim | Variable  # a number, or a dimension that each run has a value of
 '''
 SWIG = ("thisown", "__swig_destroy__", "__repr__")  # what SWIG adds, of no use to a reader
@@ -53,7 +54,7 @@ def argument_types(call, argument):
         wanted = {"int64_t": "Whole", "data": "Buffer", "into": "Buffer", "flag": "bool", "text": "str", "enum": "int"}.get(
             kind, "float" if kind in FLOATS else "int")
     if argument.type == "tiny_dtype":
-        wanted = "int | str"
+        wanted = "DTypeLike"
     default = argument.default
     if kind == "flag":
         default = "False" if default or call.arguments.index(argument) > 0 else ""
@@ -72,7 +73,7 @@ def result_type(result):
     if result.kind == "list":
         return "tuple[float, ...]" if result.type in FLOATS else "tuple[int, ...]"
     if result.kind == "enum":
-        return camel(result.type)
+        return "DType" if result.type == "tiny_dtype" else camel(result.type)
     return {"text": "str", "pointer": "int"}.get(result.kind, "float" if result.kind in FLOATS else "int")
 
 
@@ -172,6 +173,7 @@ def class_stub(kind, typed, special):
     rows = {} if name == "Context" or not kind.__module__.endswith("native") else {"context": "context: Context"}
     if name == "Tensor":
         rows["training"] = "training: bool"
+        rows["no_grad"] = "no_grad: bool"
     for member, value in vars(kind).items():
         if member in special:
             rows[member] = special[member]
@@ -181,7 +183,7 @@ def class_stub(kind, typed, special):
                 rows[member] = stub
     rows = {member: unshadowed(stub, rows) for member, stub in rows.items()}
     body = "\n".join("    " + line for stub in rows.values() for line in stub.splitlines())
-    base = f"({kind.__base__.__name__})" if issubclass(kind, Exception) else ""
+    base = f"({kind.__base__.__name__})" if issubclass(kind, (Exception, int)) else ""
     return f"class {name}{base}:\n{body or '    ...'}"
 
 

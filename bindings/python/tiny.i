@@ -321,6 +321,8 @@ struct TYPE {};
 
 %nothread tiny_wrap_buffer;
 %nothread tiny_to_capsule;
+%nothread tiny_to_old_capsule;
+%nothread tiny_capsule_data;
 %nothread tiny_from_capsule;
 %nothread tiny_set_error_class;
 %nothread tiny_set_log;
@@ -608,6 +610,45 @@ static tiny_status keep_object(tiny_options *options, PyObject *object) {
 %}
 %{
 #define CAPSULE "dltensor_versioned"
+#define OLD_CAPSULE "dltensor" /* of before version 1: without flags */
+
+/* DLPack's structs, as far as one is made of the other here. */
+typedef struct {
+  void *data;
+  int32_t device[2];
+  int32_t ndim;
+  struct {
+    uint8_t code, bits;
+    uint16_t lanes;
+  } dtype;
+  int64_t *shape, *strides;
+  uint64_t byte_offset;
+} lent_tensor;
+struct DLManagedTensorVersioned {
+  uint32_t version[2];
+  void *manager_ctx;
+  void (*deleter)(struct DLManagedTensorVersioned *self);
+  uint64_t flags; /* 1: not to be written */
+  lent_tensor tensor;
+};
+typedef struct old_managed {
+  lent_tensor tensor;
+  void *manager_ctx;
+  void (*deleter)(struct old_managed *self);
+} old_managed;
+
+/* Ours, for who knows the old struct alone. */
+static void release_as_old(old_managed *old) {
+  tiny_dlpack_release((struct DLManagedTensorVersioned *)old->manager_ctx);
+  free(old);
+}
+
+/* An old one, as the library takes it. */
+static void release_of_old(struct DLManagedTensorVersioned *managed) {
+  old_managed *old = (old_managed *)managed->manager_ctx;
+  if (old->deleter != NULL) old->deleter(old);
+  free(managed);
+}
 
 /* A capsule that nobody took; one that somebody did has another name. */
 static void drop_capsule(PyObject *capsule) {
@@ -615,23 +656,83 @@ static void drop_capsule(PyObject *capsule) {
     tiny_dlpack_release(
         (struct DLManagedTensorVersioned *)PyCapsule_GetPointer(capsule, CAPSULE));
 }
+
+static void drop_old_capsule(PyObject *capsule) {
+  if (PyCapsule_IsValid(capsule, OLD_CAPSULE))
+    release_as_old((old_managed *)PyCapsule_GetPointer(capsule, OLD_CAPSULE));
+}
+
+static struct DLManagedTensorVersioned *lend(const tiny_tensor *tensor) {
+  struct DLManagedTensorVersioned *managed = NULL;
+  tiny_status status;
+  Py_BEGIN_ALLOW_THREADS
+  status = tiny_tensor_to_dlpack(tensor, &managed);
+  Py_END_ALLOW_THREADS
+  if (status != TINY_OK) raise_status(status);
+  return status == TINY_OK ? managed : NULL;
+}
+
+static tiny_status take_old(tiny_context *context, PyObject *capsule, tiny_tensor **out) {
+  old_managed *old = (old_managed *)PyCapsule_GetPointer(capsule, OLD_CAPSULE);
+  struct DLManagedTensorVersioned *managed = (struct DLManagedTensorVersioned *)calloc(1, sizeof *managed);
+  tiny_status status;
+  if (managed == NULL) return TINY_ERROR_OUT_OF_MEMORY;
+  managed->version[0] = 1;
+  managed->manager_ctx = old;
+  managed->deleter = release_of_old;
+  managed->tensor = old->tensor;
+  Py_BEGIN_ALLOW_THREADS
+  status = tiny_tensor_from_dlpack(context, managed, out);
+  Py_END_ALLOW_THREADS
+  if (status == TINY_OK)
+    PyCapsule_SetName(capsule, "used_" OLD_CAPSULE);
+  else
+    free(managed);
+  return status;
+}
 %}
 %inline %{
 /* The tensor's memory as a DLPack capsule. */
 PyObject *tiny_to_capsule(const tiny_tensor *tensor) {
-  struct DLManagedTensorVersioned *managed = NULL;
-  tiny_status status;
+  struct DLManagedTensorVersioned *managed = lend(tensor);
   PyObject *capsule;
-  Py_BEGIN_ALLOW_THREADS
-  status = tiny_tensor_to_dlpack(tensor, &managed);
-  Py_END_ALLOW_THREADS
-  if (status != TINY_OK) {
-    raise_status(status);
-    return NULL;
-  }
+  if (managed == NULL) return NULL;
   capsule = PyCapsule_New(managed, CAPSULE, drop_capsule);
   if (capsule == NULL) tiny_dlpack_release(managed);
   return capsule;
+}
+
+/* The same as one of before version 1; BufferError for memory that is not to be written. */
+PyObject *tiny_to_old_capsule(const tiny_tensor *tensor) {
+  struct DLManagedTensorVersioned *managed = lend(tensor);
+  old_managed *old;
+  PyObject *capsule;
+  if (managed == NULL) return NULL;
+  if (managed->flags & 1) {
+    tiny_dlpack_release(managed);
+    PyErr_SetString(PyExc_BufferError, "other values have the tensor's memory, too");
+    return NULL;
+  }
+  old = (old_managed *)calloc(1, sizeof *old);
+  if (old == NULL) {
+    tiny_dlpack_release(managed);
+    return PyErr_NoMemory();
+  }
+  old->tensor = managed->tensor;
+  old->manager_ctx = managed;
+  old->deleter = release_as_old;
+  capsule = PyCapsule_New(old, OLD_CAPSULE, drop_old_capsule);
+  if (capsule == NULL) release_as_old(old);
+  return capsule;
+}
+
+/* (address, 1 if it is not to be written) of the memory of a capsule of version 1. */
+PyObject *tiny_capsule_data(PyObject *capsule) {
+  struct DLManagedTensorVersioned *managed =
+      (struct DLManagedTensorVersioned *)PyCapsule_GetPointer(capsule, CAPSULE);
+  if (managed == NULL) return NULL;
+  return Py_BuildValue("(Nk)", PyLong_FromVoidPtr((char *)managed->tensor.data + managed->tensor.byte_offset),
+                       (unsigned long)(managed->flags & 1));
 }
 
 /* A tensor of the capsule's memory, which is the tensor's from then on. */
@@ -639,8 +740,9 @@ tiny_status tiny_from_capsule(tiny_context *context, PyObject *capsule, tiny_ten
   struct DLManagedTensorVersioned *managed;
   tiny_status status;
   *out = NULL;
+  if (PyCapsule_IsValid(capsule, OLD_CAPSULE)) return take_old(context, capsule, out);
   if (!PyCapsule_IsValid(capsule, CAPSULE)) {
-    PyErr_SetString(PyExc_BufferError, "a DLPack capsule of version 1, not yet taken, is wanted");
+    PyErr_SetString(PyExc_BufferError, "a DLPack capsule, not yet taken, is wanted");
     return TINY_ERROR_INVALID_ARGUMENT;
   }
   managed = (struct DLManagedTensorVersioned *)PyCapsule_GetPointer(capsule, CAPSULE);

@@ -1,6 +1,7 @@
 // Arithmetic, comparisons, logic and choice of several operands; conversions.
 #include "base/error.h"
 #include "onnx/import/functions.h"
+#include "onnx/import/narrow.h"
 #include "onnx/import/table.h"
 #include "tensor/activation.h"
 #include "tensor/create.h"
@@ -86,17 +87,26 @@ Tensors import_cast_text(Call& c) {
   return {};
 }
 
-// How what a type of 8 bits or fewer cannot hold is rounded, which no tensor has.
+// How what a type of 8 bits or fewer cannot hold is rounded, where the result is none.
 constexpr auto kNarrowRounding = {"saturate", "round_mode"};
 
-Tensors import_cast(Call& c) {
+Tensors converted(Call& c, int32_t narrow, DType dtype) {
   c.pass_over(kNarrowRounding);
-  return {cast(c.in(0), c.dtype_attr("to"))};
+  const Tensor x = widened(c.in(0), c.narrow(0));
+  if (narrow == 0) return {cast(x, dtype)};
+  c.set_narrow(0, narrow);
+  return {narrowed(c, x, narrow)};
+}
+
+Tensors import_cast(Call& c) {
+  const int64_t type = c.type_attr("to", 0);
+  const TensorTypeInfo* info = tensor_type(type);
+  if (info && is_narrow(*info)) return converted(c, info->number, kVoid);
+  return converted(c, 0, c.dtype_attr("to"));
 }
 
 Tensors import_cast_like(Call& c) {
-  c.pass_over(kNarrowRounding);
-  return {cast(c.in(0), c.in(1).dtype())};
+  return converted(c, c.narrow(1), c.in(1).dtype());
 }
 
 Tensors import_bit_cast(Call& c) {

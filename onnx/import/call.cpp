@@ -35,6 +35,11 @@ std::shared_ptr<const Tensors> Call::made_sequence(size_t i) const {
   return i < made_.size() ? made_[i] : nullptr;
 }
 
+void Call::set_narrow(size_t i, int32_t type) {
+  narrow_.resize(std::max(narrow_.size(), i + 1));
+  narrow_[i] = type;
+}
+
 Tensors Call::all(size_t least) const {
   require(inputs_.size() >= least, Status::InvalidModel, "it has ", inputs_.size(),
           " inputs and needs ", least);
@@ -213,8 +218,21 @@ DType Call::dtype_attr(const char* name, DType fallback) const {
             "\" names no dtype: \"", text->s, '"');
     return *dtype;
   }
-  const Attribute* a = attribute(name, AttributeType::Int);
-  return a ? dtype_of_tensor_type(a->i, "the attribute", name) : fallback;
+  const int64_t type = type_attr(name, 0);
+  if (type == 0) return fallback;
+  const TensorTypeInfo* info = tensor_type(type);
+  if (info && is_narrow(*info))
+    unsupported("the attribute \"", name, "\" has the element type ", info->name,
+                ", which is not supported here");
+  return dtype_of_tensor_type(type, "the attribute", name);
+}
+
+int64_t Call::type_attr(const char* name, int64_t fallback) const {
+  const Attribute* a = any_attribute(name);
+  if (a && a->is_bare && a->type == AttributeType::String)
+    return tensor_type_of_dtype(dtype_attr(name, kVoid));
+  a = attribute(name, AttributeType::Int);
+  return a ? a->i : fallback;
 }
 
 DType Call::dtype_attr(const char* name) const {
@@ -227,7 +245,15 @@ Tensor Call::constant(const HostTensor& tensor) const {
 }
 
 Tensor Call::constant(const TensorData& data) const {
+  if (is_narrow(*tensor_type(data.type)))
+    unsupported("the element type ", tensor_type_name(data.type), " is not supported here");
   return constant(to_host_tensor(data));
+}
+
+Tensor Call::constant_of(const TensorData& data) {
+  const Value made = importer_.constant(data);
+  set_narrow(0, made.narrow);
+  return made.tensor;
 }
 
 Tensor Call::constant(const Ints& values) const {

@@ -28,6 +28,7 @@ struct Value {
   Tensor tensor;
   std::shared_ptr<const HostTensor> known;  // null: not known
   std::shared_ptr<const Tensors> sequence;  // null: a tensor
+  int32_t narrow = 0;  // ONNX's type where the tensor is its carrier (io/tensor_pb.h); 0: its own
   bool is_given() const { return tensor || sequence; }
 };
 
@@ -53,6 +54,10 @@ class Call {
   // Makes output i a sequence; its place in the function's result is not looked at.
   void set_sequence(size_t i, Tensors tensors);
   std::shared_ptr<const Tensors> made_sequence(size_t i) const;
+  // ONNX's type of an input that the tensor carries, or 0; and of an output.
+  int32_t narrow(size_t i) const { return i < inputs_.size() ? inputs_[i].narrow : 0; }
+  void set_narrow(size_t i, int32_t type);
+  int32_t made_narrow(size_t i) const { return i < narrow_.size() ? narrow_[i] : 0; }
   // All inputs; Error{InvalidModel} if one is left out or there are fewer than `least`.
   Tensors all(size_t least = 1) const;
   // The input, or `fallback` where it is left out.
@@ -103,11 +108,16 @@ class Call {
   // Error{InvalidArgument} for a bare attribute that none of the calls above has named.
   void require_asked() const;
 
-  // Elements as a constant.
+  // ONNX's element type in an attribute; `fallback` where there is none.
+  int64_t type_attr(const char* name, int64_t fallback) const;
+
+  // Elements as a constant; of a narrow type Error{Unsupported}.
   Tensor constant(const HostTensor& tensor) const;
   Tensor constant(const Ints& values) const;  // int64, one axis
   Tensor constant(const Shape& sizes) const;  // the same; free dimensions stay what they are
   Tensor constant(const TensorData& data) const;
+  // The same of any type, as output 0.
+  Tensor constant_of(const TensorData& data);
 
   // The outputs of a graph in an attribute, given its inputs; it sees the names around the node.
   Tensors subgraph(const Graph& graph, const Tensors& inputs) const;
@@ -142,6 +152,7 @@ class Call {
   const Node& node_;
   std::vector<Value> inputs_;
   std::vector<std::shared_ptr<const Tensors>> made_;  // sequences, by output
+  std::vector<int32_t> narrow_;                       // types, by output
   mutable std::vector<std::string> asked_;            // names of attributes, of a node alone
 };
 

@@ -26,7 +26,7 @@ Tensors import_constant(Call& c) {
   for (const Attribute& a : c.attributes()) {
     if (a.name == "value" || a.name == "sparse_value") {
       c.check(a.tensors.size() == 1, "the attribute ", a.name, " holds no tensor");
-      return {c.constant(a.tensors.front())};
+      return {c.constant_of(a.tensors.front())};
     }
     if (a.name == "value_float") return {listed<float>(c, kFloat32, {}, {a.f})};
     if (a.name == "value_int") return {listed<int64_t>(c, kInt64, {}, {a.i})};
@@ -107,6 +107,7 @@ constexpr Row kRows[] = {
     {"Range",           11, kNow, import_range, kEveryOperand},
     {"EyeLike",         9,  kNow, import_eye_like},
     {"Trilu",           14, kNow, import_trilu, operand(1)},
+    {"Trilu",           1,  1,    import_trilu, operand(1), nullptr, kContributed},
 };
 // clang-format on
 

@@ -3,6 +3,7 @@
 #include "onnx/import/functions.h"
 #include "onnx/import/table.h"
 #include "tensor/einsum.h"
+#include "tensor/linalg.h"
 #include "tensor/matmul.h"
 #include "tensor/movement.h"
 #include "tensor/quantization.h"
@@ -27,6 +28,10 @@ Tensors import_einsum(Call& c) {
   return {einsum(c.text_attr("equation", ""), c.all())};
 }
 
+Tensors import_det(Call& c) {
+  return {det(c.in(0))};
+}
+
 constexpr int64_t kNow = kNewestOpset;
 
 // clang-format off
@@ -35,6 +40,7 @@ constexpr Row kRows[] = {
     {"MatMulInteger", 10, kNow, import_matmul_integer},
     {"Gemm",          1,  kNow, import_gemm},
     {"Einsum",        12, kNow, import_einsum},
+    {"Det",           11, kNow, import_det},
 };
 // clang-format on
 

@@ -58,13 +58,24 @@ Tensor activated(const Call& c, const Tensor& x, const Parameter& parameter) {
 }
 
 // Input 3 is added to the convolution.
-Tensors import_fused_conv(Call& c) {
-  Tensor y = conv_of(c);
+Tensors activated_conv(const Call& c, Tensor y) {
   if (c.has(3)) y = y + c.in(3);
   const std::vector<float> numbers = c.floats_attr("activation_params");
   return {activated(c, y, [&](size_t i, double fallback) {
     return i < numbers.size() ? static_cast<double>(numbers[i]) : fallback;
   })};
+}
+
+Tensors import_fused_conv(Call& c) {
+  return activated_conv(c, conv_of(c));
+}
+
+// The same with the channels last.
+Tensors import_nhwc_fused_conv(Call& c) {
+  const int64_t last = c.in(0).rank() - 1;
+  const Tensor x = move_axis(c.in(0), last, 1);
+  const Tensor y = conv(x, c.in(1), c.in_or(2, Tensor()), convolution_window(c, x, c.in(1)));
+  return activated_conv(c, move_axis(y, 1, last));
 }
 
 Tensors import_fused_gemm(Call& c) {
@@ -108,6 +119,20 @@ Tensors import_fused_matmul(Call& c) {
   return {alpha == 1 ? product : product * c.number(alpha)};
 }
 
+Tensors import_fused_matmul_activation(Call& c) {
+  c.pass_over({"activation_axis", "activation_gamma"});  // of functions that are refused
+  return {activated(c, import_fused_matmul(c)[0], [&](size_t i, double fallback) {
+    return static_cast<double>(
+        c.real_attr(i == 0 ? "activation_alpha" : "activation_beta", static_cast<float>(fallback)));
+  })};
+}
+
+// Inputs: a and b, a bias.
+Tensors import_gemm_fast_gelu(Call& c) {
+  const Tensor product = matmul(c.in(0), c.in(1));
+  return {gelu(c.has(2) ? product + c.in(2) : product, GeluKind::Tanh)};
+}
+
 Tensor scaled_product(const Call& c, const Quantized& a, const Quantized& b, size_t bias) {
   const Tensor total = matmul_integer(a.values, a.zero, b.values, b.zero);
   const Tensor y = cast(total, b.scale.dtype()) * (a.scale * b.scale);
@@ -139,6 +164,10 @@ constexpr Row kRows[] = {
     {"FusedConv",              1, 1, import_fused_conv, 0, nullptr, kContributed},
     {"FusedGemm",              1, 1, import_fused_gemm, 0, nullptr, kContributed},
     {"FusedMatMul",            1, 1, import_fused_matmul, 0, nullptr, kContributed},
+    {"TransposeMatMul",        1, 1, import_fused_matmul, 0, nullptr, kContributed},
+    {"FusedMatMulActivation",  1, 1, import_fused_matmul_activation, 0, nullptr, kContributed},
+    {"GemmFastGelu",           1, 1, import_gemm_fast_gelu, 0, nullptr, kContributed},
+    {"NhwcFusedConv",          1, 1, import_nhwc_fused_conv, 0, nullptr, kContributed},
     {"DynamicQuantizeMatMul",  1, 1, import_dynamic_quantize_matmul, 0, nullptr, kContributed},
     {"MatMulIntegerToFloat",   1, 1, import_matmul_integer_to_float, 0, nullptr, kContributed},
     {"SkipLayerNormalization", 1, 1, import_skip_layer_normalization, 0, nullptr, kContributed},

@@ -51,8 +51,9 @@ Window window_attributes(const Call& c, size_t axes, const Ints& kernel) {
   return w;
 }
 
-// Those of a convolution with these weights.
-Window convolution_attributes(const Call& c, const Tensor& x, const Tensor& weights) {
+}  // namespace
+
+Window convolution_window(const Call& c, const Tensor& x, const Tensor& weights) {
   const size_t axes = sizes_in_space(c, x).size();
   c.check(weights.rank() == x.rank(), "weights with ", weights.rank(), " axes for an input with ",
           x.rank());
@@ -63,7 +64,7 @@ Window convolution_attributes(const Call& c, const Tensor& x, const Tensor& weig
   return window_attributes(c, axes, kernel).with_groups(c.attr("group", 1));
 }
 
-Window pool_attributes(const Call& c, const Tensor& x) {
+Window pool_window(const Call& c, const Tensor& x) {
   const size_t axes = sizes_in_space(c, x).size();
   const Ints kernel = c.ints_attr("kernel_shape", Ints());
   c.check(kernel.size() == axes, "the attribute kernel_shape has ", kernel.size(), " values for ",
@@ -74,6 +75,8 @@ Window pool_attributes(const Call& c, const Tensor& x) {
   return w;
 }
 
+namespace {
+
 // ---- Convolutions.
 
 Tensors import_conv(Call& c) {
@@ -83,7 +86,7 @@ Tensors import_conv(Call& c) {
 // Inputs: x, the weights, their zero points.
 Tensors import_conv_integer(Call& c) {
   return {conv_integer(c.in(0), c.in_or(2, Tensor()), c.in(1), c.in_or(3, Tensor()), Tensor(),
-                       convolution_attributes(c, c.in(0), c.in(1)))};
+                       convolution_window(c, c.in(0), c.in(1)))};
 }
 
 // Inputs: x, its scale and zero point; the weights and theirs; the result's; a bias of int32.
@@ -92,12 +95,12 @@ Tensors import_qlinear_conv(Call& c) {
     return Quantized{c.in(i), c.in(i + 1), c.in_or(i + 2, Tensor())};
   };
   return {quantized_conv(numbers(0), numbers(3), c.in_or(8, Tensor()), c.in(6), c.in(7),
-                         convolution_attributes(c, c.in(0), c.in(3)))};
+                         convolution_window(c, c.in(0), c.in(3)))};
 }
 
 Tensors import_conv_transpose(Call& c) {
   const Tensor& x = c.in(0);
-  Window w = convolution_attributes(c, x, c.in(1));
+  Window w = convolution_window(c, x, c.in(1));
   const size_t axes = w.kernel.size();
   w.output_padding = listed(c, "output_padding", axes, 0, 0);
   auto shape = c.ints_attr("output_shape");
@@ -117,14 +120,14 @@ Tensors import_conv_transpose(Call& c) {
 
 Tensors import_max_pool(Call& c) {
   const Tensor& x = c.in(0);
-  const Window w = pool_attributes(c, x);
+  const Window w = pool_window(c, x);
   const bool column_major = c.attr("storage_order", 0) == 1;
   if (!c.wants(1)) return {max_pool(x, w)};
   return {max_pool(x, w), max_pool_positions(x, w, column_major)};
 }
 
 Tensors import_average_pool(Call& c) {
-  Window w = pool_attributes(c, c.in(0));
+  Window w = pool_window(c, c.in(0));
   w.count_include_pad = c.flag("count_include_pad", false);
   return {avg_pool(c.in(0), w)};
 }
@@ -135,7 +138,7 @@ double norm_order(const Call& c) {
 }
 
 Tensors import_lp_pool(Call& c) {
-  return {lp_pool(c.in(0), pool_attributes(c, c.in(0)), norm_order(c))};
+  return {lp_pool(c.in(0), pool_window(c, c.in(0)), norm_order(c))};
 }
 
 Ints spatial_axes(const Call& c, const Tensor& x) {
@@ -175,7 +178,7 @@ constexpr Row kRows[] = {
 }  // namespace
 
 Tensor conv_of(const Call& c) {
-  return conv(c.in(0), c.in(1), c.in_or(2, Tensor()), convolution_attributes(c, c.in(0), c.in(1)));
+  return conv(c.in(0), c.in(1), c.in_or(2, Tensor()), convolution_window(c, c.in(0), c.in(1)));
 }
 
 std::span<const Row> convolution_rows() {

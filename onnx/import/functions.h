@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "onnx/import/call.h"
+#include "tensor/window.h"
 
 namespace tiny::onnx {
 
@@ -38,6 +39,9 @@ Ints axes_of(const Ints& axes, int64_t rank);
 // attribute `broadcast` is set, and otherwise of a's very shape.
 Tensor aligned(const Call& call, const Tensor& a, const Tensor& b);
 
+// The windows that the attributes of a convolution with these weights say, and those of a pool.
+Window convolution_window(const Call& call, const Tensor& x, const Tensor& weights);
+Window pool_window(const Call& call, const Tensor& x);
 // A convolution as the attributes of Conv say, of inputs 0 to 2; a product of matrices as those of
 // Gemm do.
 Tensor conv_of(const Call& call);

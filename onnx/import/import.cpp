@@ -13,6 +13,7 @@
 #include "ir/build.h"
 #include "onnx/attributes.h"
 #include "onnx/import/host_value.h"
+#include "onnx/import/narrow.h"
 #include "onnx/import/table.h"
 #include "tensor/create.h"
 #include "tensor/custom.h"
@@ -195,6 +196,19 @@ Value Importer::constant(const HostTensor& tensor) {
   return value;
 }
 
+Value Importer::constant(const TensorData& tensor) {
+  const TensorTypeInfo& type = *tensor_type(tensor.type);
+  if (!is_narrow(type)) return constant(to_host_tensor(tensor));
+  Value value;
+  if (type.bits < 8 && tensor.count > kFoldedMax)
+    value.tensor =
+        unpacked(constant(HostTensor{kUInt8, {tensor.bytes.size()}, tensor.bytes}).tensor, tensor);
+  else
+    value = constant(to_host_tensor(tensor));
+  value.narrow = tensor.type;
+  return value;
+}
+
 Shape Importer::host_sizes_of(const Tensor& tensor, const std::string& what) {
   if (depends_on_variable(tensor.node()) && tensor.dtype() == kInt64)
     if (const auto elements = host_expressions(tensor.node(), kFoldedMax)) {
@@ -228,7 +242,7 @@ const Value* Importer::find(std::string_view name) {
     Scope& scope = scopes_[i];
     if (const auto at = scope.values.find(name); at != scope.values.end()) return &at->second;
     if (const auto at = scope.initializers.find(name); at != scope.initializers.end())
-      return &scope.values.emplace(name, constant(to_host_tensor(*at->second))).first->second;
+      return &scope.values.emplace(name, constant(*at->second)).first->second;
   }
   return nullptr;
 }
@@ -281,6 +295,7 @@ void Importer::call(const Node& node, std::vector<Value> inputs) {
   context_->stop().check();
   const bool known = std::all_of(inputs.begin(), inputs.end(),
                                  [](const Value& v) { return !v.tensor || v.known; });
+  require_takes_narrow(node, inputs);
   Call call(*this, node, std::move(inputs));
   const Tensors results = this->results(node, call);
   call.require_asked();
@@ -292,7 +307,9 @@ void Importer::call(const Node& node, std::vector<Value> inputs) {
     }
     require(i < results.size() && results[i], Status::Unsupported, "its output ", i,
             " is not supported");
-    scopes_.back().values.insert_or_assign(node.outputs[i], folded(results[i], known));
+    Value value = folded(results[i], known);
+    value.narrow = moves_narrow(node) ? call.narrow(0) : call.made_narrow(i);
+    scopes_.back().values.insert_or_assign(node.outputs[i], std::move(value));
   }
 }
 
@@ -360,6 +377,7 @@ Tensors Importer::import(const Graph& graph, const std::vector<ImportInput>& inp
   for (const ImportInput& input : inputs) {
     Value value{input.tensor, nullptr, nullptr};
     if (input.known) value = constant(*input.known);
+    value.narrow = narrow_input(graph, input.name);
     scopes_.back().values.insert_or_assign(input.name, std::move(value));
   }
   nodes(graph);
@@ -395,7 +413,7 @@ Tensors Importer::subgraph(const Graph& graph, const Tensors& inputs) {
     const Value* value = find(output.name);
     require(value != nullptr, Status::InvalidModel, "nothing makes the output \"", output.name,
             "\"");
-    complete = !value->sequence;
+    complete = !value->sequence && value->narrow == 0;
     outputs.push_back(value->tensor);
   }
   scopes_.pop_back();
@@ -451,6 +469,12 @@ void declare(const Graph& graph, Types& types) {
   for (const TensorData& tensor : graph.initializers) types[tensor.name] = tensor.type;
 }
 
+// Whether the type is a narrow one and the operator is one of those that take them.
+bool takes(const Node& node, int32_t type) {
+  const TensorTypeInfo* info = tensor_type(type);
+  return info && is_narrow(*info) && takes_narrow(node);
+}
+
 bool is_ours(int32_t type) {
   const TensorTypeInfo* info = tensor_type(type);
   return info && info->ours != ScalarType::Void;
@@ -471,7 +495,7 @@ void look_at(const Graph& graph, Types types, const CustomOps& custom_ops,
           dtypes.push_back(type == 0       ? "?"
                            : is_ours(type) ? tiny::to_string(DType(tensor_type(type)->ours))
                                            : tensor_type_name(type));
-        if (reason.empty() && type != 0 && !is_ours(type))
+        if (reason.empty() && type != 0 && !is_ours(type) && !takes(node, type))
           reason = cat("the element type ", tensor_type_name(type), " is not supported");
       }
     if (!reason.empty())

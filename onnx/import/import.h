@@ -79,6 +79,7 @@ class Importer {
   bool is_alone() const { return is_alone_; }  // the node is in no graph
   const Ref<Context>& context() const { return context_; }
   Value constant(const HostTensor& tensor);
+  Value constant(const TensorData& tensor);
   HostTensor host_value_of(const Tensor& tensor, const std::string& what);
   Shape host_sizes_of(const Tensor& tensor, const std::string& what);
   Tensors subgraph(const Graph& graph, const Tensors& inputs);

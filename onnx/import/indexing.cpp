@@ -135,6 +135,7 @@ constexpr Row kRows[] = {
     {"Gather",          1,  kNow, import_gather},
     {"GatherElements",  11, kNow, import_gather_elements},
     {"GatherND",        11, kNow, import_gather_nd},
+    {"GatherND",        1,  1,    import_gather_nd, 0, nullptr, kContributed},
     {"OneHot",          9,  kNow, import_one_hot, operand(1)},
     {"ReverseSequence", 10, kNow, import_reverse_sequence},
     {"Compress",        9,  kNow, import_compress, operand(1)},

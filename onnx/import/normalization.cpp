@@ -74,6 +74,12 @@ Tensors import_rms_normalization(Call& c) {
                           c.dtype_attr("stash_type", kFloat32))};
 }
 
+// Outputs: the result, one over the root of the mean square.
+Tensors import_simplified_layer_normalization(Call& c) {
+  c.refuse_outputs(1);
+  return import_rms_normalization(c);
+}
+
 Tensors import_mean_variance_normalization(Call& c) {
   return {mean_variance_norm(c.in(0), axes_of(c.ints_attr("axes", {0, 2, 3}), c.in(0).rank()))};
 }
@@ -97,7 +103,9 @@ constexpr Row kRows[] = {
     {"BatchNormalization",        14, kNow, import_batch_normalization},
     {"InstanceNormalization",     1,  kNow, import_instance_normalization},
     {"GroupNormalization",        18, kNow, import_group_normalization},
-    {"LayerNormalization",        17, kNow, import_layer_normalization},
+    // Before version 17 it was onnxruntime's, under the standard's name; the simplified one is still.
+    {"LayerNormalization",           1, kNow, import_layer_normalization},
+    {"SimplifiedLayerNormalization", 1, kNow, import_simplified_layer_normalization},
     {"RMSNormalization",          23, kNow, import_rms_normalization},
     {"MeanVarianceNormalization", 9,  kNow, import_mean_variance_normalization},
     {"LpNormalization",           1,  kNow, import_lp_normalization},

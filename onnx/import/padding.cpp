@@ -87,6 +87,7 @@ constexpr int64_t kNow = kNewestOpset;
 constexpr Row kRows[] = {
     {"Pad",           1,  10,   import_pad_attributes},
     {"Pad",           11, kNow, import_pad, operand(1) | operand(3)},
+    {"Pad",           1,  1,    import_pad, operand(1), nullptr, kContributed},
     {"CenterCropPad", 18, kNow, import_center_crop_pad, operand(1)},
     {"Upsample",      7,  8,    import_upsample_attribute},
     {"Upsample",      9,  9,    import_upsample, operand(1)},

@@ -4,6 +4,7 @@
 #include "onnx/import/table.h"
 #include "tensor/col2im.h"
 #include "tensor/grid_sample.h"
+#include "tensor/regions.h"
 
 namespace tiny::onnx {
 
@@ -49,6 +50,42 @@ Tensors import_col2im(Call& c) {
   return {col2im(c.in(0), image, window)};
 }
 
+// ---- Regions of pictures.
+
+constexpr Named<bool> kIsMax[] = {{"avg", false}, {"max", true}};
+constexpr Named<bool> kIsHalfPixel[] = {{"half_pixel", true}, {"output_half_pixel", false}};
+
+Tensors import_roi_align(Call& c) {
+  // Coordinates were those of the result's pixels before the attribute said so.
+  const bool half_pixel = c.version() >= 16 && named_attr<bool>(c, "coordinate_transformation_mode",
+                                                                "half_pixel", kIsHalfPixel);
+  return {roi_align(c.in(0), c.in(1), c.in(2),
+                    {.size = {c.attr("output_height", 1), c.attr("output_width", 1)},
+                     .sampling = c.attr("sampling_ratio", 0),
+                     .spatial_scale = static_cast<double>(c.real_attr("spatial_scale", 1)),
+                     .half_pixel = half_pixel,
+                     .is_max = named_attr<bool>(c, "mode", "avg", kIsMax)})};
+}
+
+Tensors import_max_roi_pool(Call& c) {
+  return {max_roi_pool(c.in(0), c.in(1), c.ints_attr("pooled_shape", {}),
+                       static_cast<double>(c.real_attr("spatial_scale", 1)))};
+}
+
+// Inputs: x, the weights, the offsets, a bias, a mask.
+Tensors import_deform_conv(Call& c) {
+  const Window w = convolution_window(c, c.in(0), c.in(1));
+  if (c.in(0).rank() != 4) c.unsupported("a deformed convolution over other than 2 axes");
+  if (w.padding != Padding::Explicit) c.unsupported("the attribute auto_pad");
+  return {deform_conv(c.in(0), c.in(1), c.in(2), c.in_or(3, Tensor()), c.in_or(4, Tensor()),
+                      {.strides = w.strides,
+                       .dilations = w.dilations,
+                       .before = w.before,
+                       .after = w.after,
+                       .groups = w.groups,
+                       .offset_groups = c.attr("offset_group", 1)})};
+}
+
 constexpr int64_t kNow = kNewestOpset;
 
 // clang-format off
@@ -56,6 +93,10 @@ constexpr Row kRows[] = {
     {"GridSample", 16, kNow, import_grid_sample},
     {"AffineGrid", 20, kNow, import_affine_grid, operand(1)},
     {"Col2Im",     18, kNow, import_col2im, operand(1) | operand(2)},
+    {"RoiAlign",   10, kNow, import_roi_align},
+    {"MaxRoiPool", 1,  kNow, import_max_roi_pool},
+    {"DeformConv", 19, kNow, import_deform_conv},
+    {"GridSample", 1,  1,    import_grid_sample, 0, nullptr, kContributed},
 };
 // clang-format on
 

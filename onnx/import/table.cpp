@@ -10,13 +10,36 @@ namespace tiny::onnx {
 
 std::span<const std::span<const Row>> tables() {
   static const std::array all = {
-      elementwise_rows(),   arithmetic_rows(), activation_rows(),   movement_rows(),
-      padding_rows(),       reduction_rows(),  contraction_rows(),  convolution_rows(),
-      normalization_rows(), indexing_rows(),   constant_rows(),     control_rows(),
-      sequence_rows(),      sampling_rows(),   signal_rows(),       linear_attention_rows(),
-      training_rows(),      recurrent_rows(),  scatter_rows(),      attention_rows(),
-      resize_rows(),        loss_rows(),       quantization_rows(), contributed_rows(),
-
+      elementwise_rows(),
+      arithmetic_rows(),
+      activation_rows(),
+      movement_rows(),
+      padding_rows(),
+      reduction_rows(),
+      contraction_rows(),
+      convolution_rows(),
+      normalization_rows(),
+      indexing_rows(),
+      constant_rows(),
+      control_rows(),
+      sequence_rows(),
+      sampling_rows(),
+      signal_rows(),
+      linear_attention_rows(),
+      training_rows(),
+      recurrent_rows(),
+      scatter_rows(),
+      attention_rows(),
+      resize_rows(),
+      loss_rows(),
+      quantization_rows(),
+      contributed_rows(),
+      ml_tree_rows(),
+      ml_linear_rows(),
+      ml_feature_rows(),
+      contributed_attention_rows(),
+      contributed_quantized_rows(),
+      contributed_layout_rows(),
   };
   return all;
 }

@@ -72,6 +72,12 @@ std::span<const Row> attention_rows();
 std::span<const Row> resize_rows();
 std::span<const Row> loss_rows();
 std::span<const Row> quantization_rows();
+std::span<const Row> ml_tree_rows();
+std::span<const Row> ml_linear_rows();
+std::span<const Row> ml_feature_rows();
 std::span<const Row> contributed_rows();
+std::span<const Row> contributed_attention_rows();
+std::span<const Row> contributed_quantized_rows();
+std::span<const Row> contributed_layout_rows();
 
 }  // namespace tiny::onnx

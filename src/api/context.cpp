@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "engine/backend.h"
 #include "engine/kernel_cache.h"
+#include "engine/observe.h"
 #include "engine/records.h"
 
 namespace {
@@ -26,6 +27,7 @@ std::string info_json(tiny::Context& context) {
   json.begin_object().key("device").text(context.device().name());
   json.key("isa").text(target.isa == tiny::Isa::Generic ? "" : target.name);
   json.key("threads").integer(context.backend().threads());
+  json.key("debug").integer(context.observer().level());
   json.key("memory_limit").integer(context.flags().memory_limit);
   json.key("memory_used").integer(context.device().memory().used());
   json.key("memory_kept").integer(context.device().kept_bytes());
@@ -191,6 +193,35 @@ tiny_status tiny_context_counters(tiny_context* context, tiny_report** out) {
   return tiny::guarded(__func__, [&] {
     *out = new tiny_report(tiny::counters_json(*tiny::required(context, "context").core));
   });
+}
+
+tiny_status tiny_context_totals(tiny_context* context, int64_t* launches, double* operations,
+                                double* bytes, double* timed_seconds, int64_t* memory_used) {
+  const bool has_all = launches && operations && bytes && timed_seconds && memory_used;
+  if (!has_all) return tiny::fail(__func__, tiny::Status::InvalidArgument, "an out is NULL");
+  *launches = *memory_used = 0;
+  *operations = *bytes = *timed_seconds = 0;
+  return tiny::guarded(__func__, [&] {
+    tiny::Device& device = tiny::required(context, "context").core->device();
+    const tiny::DeviceCounts& counts = device.counts();
+    *launches = counts.launches.load(std::memory_order_relaxed);
+    *operations = counts.operations.load(std::memory_order_relaxed);
+    *bytes = counts.bytes.load(std::memory_order_relaxed);
+    *timed_seconds = counts.seconds.load(std::memory_order_relaxed);
+    *memory_used = device.memory().used();
+  });
+}
+
+tiny_status tiny_context_record(tiny_context* context, tiny_report** out) {
+  if (!out) return tiny::fail(__func__, tiny::Status::InvalidArgument, "out is NULL");
+  *out = nullptr;
+  return tiny::act(__func__, context,
+                   [&] { *out = new tiny_report(context->core->observer().record()); });
+}
+
+tiny_status tiny_context_set_int(tiny_context* context, const char* key, int64_t value) {
+  return tiny::act(__func__, context,
+                   [&] { context->core->set(&tiny::required(key, "key"), value); });
 }
 
 void tiny_context_retain(tiny_context* context) {

@@ -28,7 +28,8 @@ enum class HandleKind : uint8_t {
   Generator,
   Module,
   LossScaler,
-  Plateau
+  Plateau,
+  Node
 };
 
 class Counted;

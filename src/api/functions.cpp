@@ -5,6 +5,7 @@
 #include "tensor/joining.h"
 #include "tensor/movement.h"
 #include "tensor/normalization.h"
+#include "tensor/promotion.h"
 #include "tensor/scan.h"
 
 using tiny::check_flags;
@@ -28,14 +29,17 @@ tiny_status tiny_squeeze(const tiny_tensor* a, const int64_t* axes, size_t naxes
                          tiny_tensor** out) {
   return produce(__func__, out, {{a, "a"}}, [&] {
     const bool all = naxes == 0 && axes == nullptr;
-    return all ? tiny::squeeze(a->value) : tiny::squeeze(a->value, numbers(axes, naxes, "axes"));
+    return tiny::weak_like(
+        all ? tiny::squeeze(a->value) : tiny::squeeze(a->value, numbers(axes, naxes, "axes")),
+        {&a->value, 1});
   });
 }
 
 tiny_status tiny_unsqueeze(const tiny_tensor* a, const int64_t* axes, size_t naxes,
                            tiny_tensor** out) {
-  return produce(__func__, out, {{a, "a"}},
-                 [&] { return tiny::unsqueeze(a->value, numbers(axes, naxes, "axes")); });
+  return produce(__func__, out, {{a, "a"}}, [&] {
+    return tiny::weak_like(tiny::unsqueeze(a->value, numbers(axes, naxes, "axes")), {&a->value, 1});
+  });
 }
 
 tiny_status tiny_tile(const tiny_tensor* a, const int64_t* repeats, size_t naxes,

@@ -125,7 +125,8 @@ void tiny_context::drain() {
 void tiny_tensor::hold(tiny::Tensor tensor) {
   value = std::move(tensor);
   dtype = value.dtype();
-  is_number = value.weak() && value.node().is_const();
+  is_number = value.is_number() && value.node().is_const();
+  is_weak = value.weak() && !dtype.is_bool() && context->core->flags().weak_results != 0;
   if (is_number) number_bits = value.node().const_bits();
   const tiny::View& view = value.view();
   rank = view.shape.size();

@@ -116,6 +116,7 @@ struct tiny_tensor final : tiny::CountedAs<tiny::HandleKind::Tensor>, tiny::Hold
   // For any thread, without the lock.
   tiny::DType dtype;
   bool is_number = false;  // a scalar that depends on nothing
+  bool is_weak = false;    // it is told that the dtype gives way to others
   bool is_fixed = true;    // no size depends on a variable: strides, offset and numel are numbers
   uint64_t number_bits = 0;
   size_t rank = 0;

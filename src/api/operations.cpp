@@ -5,6 +5,7 @@
 #include "tensor/joining.h"
 #include "tensor/matmul.h"
 #include "tensor/movement.h"
+#include "tensor/promotion.h"
 #include "tensor/reduce.h"
 
 static_assert(TINY_RANK_MAX == tiny::kRankMax);
@@ -41,6 +42,11 @@ Ints per_axis(const tiny_tensor* tensor, const int64_t* values, size_t count, co
   return numbers(values, count, name);
 }
 
+// What was made of `a`, weak if that is and the settings have it so.
+Tensor weak_as(const Tensor& made, const tiny_tensor* a) {
+  return weak_like(made, {&a->value, 1});
+}
+
 }  // namespace
 
 }  // namespace tiny
@@ -50,18 +56,22 @@ using tiny::find;
 using tiny::numbers;
 using tiny::per_axis;
 using tiny::produce;
+using tiny::weak_as;
 
 extern "C" {
 
 tiny_status tiny_unary(tiny_unary_op op, const tiny_tensor* a, tiny_tensor** out) {
-  return produce(__func__, out, {{a, "a"}},
-                 [&] { return find<tiny::Unary>(tiny::kUnary, op, "unary operation")(a->value); });
+  return produce(__func__, out, {{a, "a"}}, [&] {
+    return weak_as(find<tiny::Unary>(tiny::kUnary, op, "unary operation")(a->value), a);
+  });
 }
 
 tiny_status tiny_binary(tiny_binary_op op, const tiny_tensor* a, const tiny_tensor* b,
                         tiny_tensor** out) {
   return produce(__func__, out, {{a, "a"}, {b, "b"}}, [&] {
-    return find<tiny::Binary>(tiny::kBinary, op, "binary operation")(a->value, b->value);
+    const tiny::Tensor both[] = {a->value, b->value};
+    return tiny::weak_like(
+        find<tiny::Binary>(tiny::kBinary, op, "binary operation")(both[0], both[1]), both);
   });
 }
 
@@ -87,25 +97,27 @@ tiny_status tiny_reduce(tiny_reduce_op op, const tiny_tensor* a, const int64_t* 
 tiny_status tiny_reshape(const tiny_tensor* a, const int64_t* dims, size_t ndim,
                          tiny_tensor** out) {
   return produce(__func__, out, {{a, "a"}}, [&] {
-    return tiny::reshape(a->value, a->context->marks.shape(numbers(dims, ndim, "dims"), "dims"));
+    return weak_as(
+        tiny::reshape(a->value, a->context->marks.shape(numbers(dims, ndim, "dims"), "dims")), a);
   });
 }
 
 tiny_status tiny_permute(const tiny_tensor* a, const int64_t* axes, size_t naxes,
                          tiny_tensor** out) {
   return produce(__func__, out, {{a, "a"}},
-                 [&] { return tiny::permute(a->value, numbers(axes, naxes, "axes")); });
+                 [&] { return weak_as(tiny::permute(a->value, numbers(axes, naxes, "axes")), a); });
 }
 
 tiny_status tiny_expand(const tiny_tensor* a, const int64_t* dims, size_t ndim, tiny_tensor** out) {
   return produce(__func__, out, {{a, "a"}}, [&] {
-    return tiny::expand(a->value, a->context->marks.shape(numbers(dims, ndim, "dims"), "dims"));
+    return weak_as(
+        tiny::expand(a->value, a->context->marks.shape(numbers(dims, ndim, "dims"), "dims")), a);
   });
 }
 
 tiny_status tiny_flip(const tiny_tensor* a, const int64_t* axes, size_t naxes, tiny_tensor** out) {
   return produce(__func__, out, {{a, "a"}},
-                 [&] { return tiny::flip(a->value, numbers(axes, naxes, "axes")); });
+                 [&] { return weak_as(tiny::flip(a->value, numbers(axes, naxes, "axes")), a); });
 }
 
 tiny_status tiny_pad(const tiny_tensor* a, const int64_t* before, const int64_t* after,
@@ -114,7 +126,7 @@ tiny_status tiny_pad(const tiny_tensor* a, const int64_t* before, const int64_t*
     const tiny::DimensionMarks& marks = a->context->marks;
     const tiny::Shape front = marks.shape(per_axis(a, before, naxes, "before"), "before");
     const tiny::Shape back = marks.shape(per_axis(a, after, naxes, "after"), "after");
-    return tiny::pad(a->value, front, back, marks.scalar(value, "value"));
+    return weak_as(tiny::pad(a->value, front, back, marks.scalar(value, "value")), a);
   });
 }
 
@@ -124,8 +136,9 @@ tiny_status tiny_slice(const tiny_tensor* a, const int64_t* begin, const int64_t
     const tiny::DimensionMarks& marks = a->context->marks;
     const tiny::Shape first = marks.positions(per_axis(a, begin, naxes, "begin"), "begin");
     const tiny::Shape last = marks.positions(per_axis(a, end, naxes, "end"), "end");
-    return tiny::slice(a->value, first, last,
-                       step ? per_axis(a, step, naxes, "step") : tiny::Ints());
+    return weak_as(
+        tiny::slice(a->value, first, last, step ? per_axis(a, step, naxes, "step") : tiny::Ints()),
+        a);
   });
 }
 
@@ -138,8 +151,15 @@ tiny_status tiny_as_strided(const tiny_tensor* a, const int64_t* dims, const int
 }
 
 tiny_status tiny_cast(const tiny_tensor* a, tiny_dtype dtype, tiny_tensor** out) {
-  return produce(__func__, out, {{a, "a"}},
-                 [&] { return tiny::cast(a->value, tiny::dtype_argument(dtype)); });
+  return produce(__func__, out, {{a, "a"}}, [&] {
+    const tiny::Context& context = *a->context->core;
+    const bool is_weak =
+        context.flags().weak_results && (dtype == TINY_WEAK_INT || dtype == TINY_WEAK_FLOAT);
+    if (!is_weak) return tiny::cast(a->value, tiny::dtype_argument(dtype));
+    return tiny::cast(a->value,
+                      dtype == TINY_WEAK_INT ? context.default_int() : context.default_float())
+        .as_weak();
+  });
 }
 
 tiny_status tiny_bitcast(const tiny_tensor* a, tiny_dtype dtype, tiny_tensor** out) {
@@ -149,12 +169,14 @@ tiny_status tiny_bitcast(const tiny_tensor* a, tiny_dtype dtype, tiny_tensor** o
 
 tiny_status tiny_where(const tiny_tensor* condition, const tiny_tensor* a, const tiny_tensor* b,
                        tiny_tensor** out) {
-  return produce(__func__, out, {{condition, "condition"}, {a, "a"}, {b, "b"}},
-                 [&] { return tiny::where(condition->value, a->value, b->value); });
+  return produce(__func__, out, {{condition, "condition"}, {a, "a"}, {b, "b"}}, [&] {
+    const tiny::Tensor both[] = {a->value, b->value};
+    return tiny::weak_like(tiny::where(condition->value, both[0], both[1]), both);
+  });
 }
 
 tiny_status tiny_contiguous(const tiny_tensor* a, tiny_tensor** out) {
-  return produce(__func__, out, {{a, "a"}}, [&] { return tiny::contiguous(a->value); });
+  return produce(__func__, out, {{a, "a"}}, [&] { return weak_as(tiny::contiguous(a->value), a); });
 }
 
 tiny_status tiny_concat(tiny_tensor* const* tensors, size_t count, int64_t axis,

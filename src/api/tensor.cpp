@@ -163,8 +163,10 @@ tiny_status tiny_tensor_context(const tiny_tensor* tensor, tiny_context** out) {
 }
 
 tiny_status tiny_tensor_dtype(const tiny_tensor* tensor, tiny_dtype* out) {
-  return answer(__func__, out, tensor, "tensor",
-                [](const tiny_tensor& t) { return t.dtype.info().number; });
+  return answer(__func__, out, tensor, "tensor", [](const tiny_tensor& t) {
+    if (t.is_weak) return t.dtype.is_float() ? TINY_WEAK_FLOAT : TINY_WEAK_INT;
+    return t.dtype.info().number;
+  });
 }
 
 tiny_status tiny_tensor_set_name(tiny_tensor* tensor, const char* name) {

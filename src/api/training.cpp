@@ -2,6 +2,7 @@
 #include "api/boundary.h"
 #include "autograd/gradient.h"
 #include "tensor/alias.h"
+#include "tensor/promotion.h"
 #include "tensor/random.h"
 
 using tiny::numbers;
@@ -33,8 +34,26 @@ tiny_status tiny_gradient(tiny_tensor* const* losses, size_t loss_count, tiny_te
       });
 }
 
+tiny_status tiny_made_of(const tiny_tensor* tensor, tiny_tensor* const* others, size_t other_count,
+                         int64_t* positions, size_t capacity, size_t* found) {
+  if (!found) return tiny::fail(__func__, tiny::Status::InvalidArgument, "found is NULL");
+  *found = 0;
+  return tiny::act(__func__, {{tensor, "tensor"}}, [&] {
+    tiny::require(positions != nullptr || capacity == 0, tiny::Status::InvalidArgument,
+                  "positions is NULL but has room for ", capacity);
+    tiny::require(other_count == 0 ||
+                      &tiny::Operands(others, other_count, "others").context() == tensor->context,
+                  tiny::Status::InvalidArgument, "others are of another context than the tensor");
+    const std::vector<int64_t> all =
+        tiny::made_of(tensor->value, tiny::values_of(others, other_count));
+    for (size_t i = 0; i < all.size() && i < capacity; ++i) positions[i] = all[i];
+    *found = all.size();
+  });
+}
+
 tiny_status tiny_detach(const tiny_tensor* a, tiny_tensor** out) {
-  return produce(__func__, out, {{a, "a"}}, [&] { return tiny::detach(a->value); });
+  return produce(__func__, out, {{a, "a"}},
+                 [&] { return tiny::weak_like(tiny::detach(a->value), {&a->value, 1}); });
 }
 
 tiny_status tiny_recompute(const tiny_tensor* a, tiny_tensor* const* kept, size_t count,
@@ -59,6 +78,11 @@ tiny_status tiny_random_split(const tiny_tensor* key, int64_t count, tiny_tensor
 tiny_status tiny_random_bits(const tiny_tensor* key, int64_t count, tiny_tensor** out) {
   return produce(__func__, out, {{key, "key"}},
                  [&] { return tiny::random_bits(key->value, count); });
+}
+
+tiny_status tiny_random_at(const tiny_tensor* key, const tiny_tensor* counters, tiny_tensor** out) {
+  return produce(__func__, out, {{key, "key"}, {counters, "counters"}},
+                 [&] { return tiny::random_at(key->value, counters->value); });
 }
 
 tiny_status tiny_random_uniform(const tiny_tensor* key, tiny_dtype dtype, const int64_t* dims,

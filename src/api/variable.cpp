@@ -28,9 +28,9 @@ tiny_status tiny_variable_create(tiny_context* context, const char* name, int64_
   return tiny::act(__func__, context, [&] {
     const std::string text = &tiny::required(name, "name");
     require(!text.empty(), Status::InvalidArgument, "name is empty");
-    require(min >= 1 && min < max && max <= kVariableMax, Status::InvalidArgument,
+    require(min >= 0 && min < max && max <= kVariableMax, Status::InvalidArgument,
             "the variable \"", text, "\" from ", min, " to ", max,
-            "; 1 <= min < max <= ", kVariableMax, " is wanted");
+            "; 0 <= min < max <= ", kVariableMax, " is wanted");
     const tiny::Dim dim(context->core->graph().variable(text, min, max));
     *out = new tiny_variable(*context, text, min, max, context->marks.mark(dim));
   });

@@ -157,6 +157,11 @@ tiny_status tiny_conv_transpose(const tiny_tensor* x, const tiny_tensor* weight,
   });
 }
 
+tiny_status tiny_windows(const tiny_tensor* x, const tiny_window* window, tiny_tensor** out) {
+  return produce(__func__, out, {{x, "x"}},
+                 [&] { return tiny::windows(x->value, of_pool(window)); });
+}
+
 tiny_status tiny_max_pool(const tiny_tensor* x, const tiny_window* window, tiny_tensor** out) {
   return produce(__func__, out, {{x, "x"}},
                  [&] { return tiny::max_pool(x->value, of_pool(window)); });

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "autograd/factor_sums.h"
 #include "base/checked.h"
 #include "ir/build.h"
 #include "schedule/schedule.h"
@@ -145,7 +146,8 @@ UOp Adjoint::total() const {
   if (sums_ == 0) return product;
   Ints axes(sums_);
   for (size_t i = 0; i < sums_; ++i) axes[i] = static_cast<int64_t>(i);
-  return cast(make_reshape(make_reduce(product, Op::Add, axes), shape()), dtype());
+  const UOp sum = with_factors_summed(make_reduce(product, Op::Add, axes));
+  return cast(make_reshape(sum, shape()), dtype());
 }
 
 Adjoint Adjoint::times(const UOp& factor) const {

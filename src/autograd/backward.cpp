@@ -95,12 +95,15 @@ bool is_one(const UOp& value) {
   return below.is_const() && is_uniform(value) && below == below.graph().constant(below.dtype(), 1);
 }
 
-// z where the node is 1 / (1 + exp(z)); else no node.
-UOp logistic_of(const UOp& node) {
-  if (node.op() != Op::Div || !is_one(node.src(0)) || node.src(1).op() != Op::Add) return UOp();
+// exp(z) where the node is 1 / (1 + exp(z)), or exp(z) / (1 + exp(z)); else no node.
+UOp logistic_power(const UOp& node) {
+  if (node.op() != Op::Div || node.src(1).op() != Op::Add) return UOp();
   const UOp& sum = node.src(1);
-  for (const size_t i : {size_t{0}, size_t{1}})
-    if (sum.src(i).op() == Op::Exp && is_one(sum.src(1 - i))) return UOp(sum.src(i).src(0));
+  for (const size_t i : {size_t{0}, size_t{1}}) {
+    const UOp& power = sum.src(i);
+    if (power.op() != Op::Exp || !is_one(sum.src(1 - i))) continue;
+    if (node.src(0) == power || is_one(node.src(0))) return power;
+  }
   return UOp();
 }
 
@@ -153,10 +156,14 @@ void Backward::join_slices(const UOp& node) {
 }
 
 void Backward::go_down(const UOp& node) {
-  // By its value y the slope is y (y - 1): a number also where exp(z) is beyond all numbers.
-  if (const UOp z = logistic_of(node); z && changes(z)) {
-    const UOp one = UOp(node.src(0));
-    reach(z, reached_[node.id()].times(mul(node, sub(node, one))));
+  // By y = 1 / (1 + exp(z)) the slope is y (y - 1), of exp(z) / (1 + exp(z)) it is y (1 - y): numbers
+  // also where exp(z) is beyond all numbers.
+  if (const UOp power = logistic_power(node); power && changes(power.src(0))) {
+    const UOp& sum = node.src(1);
+    const UOp one = UOp(sum.src(0) == power ? sum.src(1) : sum.src(0));
+    const bool rises = node.src(0) == power;
+    const UOp y = rises ? div(one, sum) : node;
+    reach(power.src(0), reached_[node.id()].times(mul(y, rises ? sub(one, y) : sub(y, one))));
     return;
   }
   const GradientRule& rule = gradient_rule(node.op());

@@ -3,6 +3,7 @@
 
 #include "autograd/rule_functions.h"
 #include "ir/build.h"
+#include "shape/bound.h"
 #include "shape/movement_axis.h"
 #include "tensor/movement.h"
 
@@ -104,8 +105,14 @@ void of_pow(Step& step) {
   }
 }
 
-// To the one that it is; of equals half to each, but nothing to what meets a bound, one number for
-// all: relu's slope at 0 is 0.
+// What an extremum's source gets of its slope where it is equal to the other one.
+static double share_of_equal(const UOp& other) {
+  if (!is_bound(other)) return 0.5;
+  return corner_of(other) == Corner::Closed ? 1 : 0;
+}
+
+// To the one that it is; of equals half to each, but for bounds: relu's slope at 0 is 0, and clip's
+// at its bounds 1.
 void of_extremum(Step& step) {
   const UOp& a = step.source(0);
   const UOp& b = step.source(1);
@@ -115,8 +122,7 @@ void of_extremum(Step& step) {
     const UOp& x = i == 0 ? a : b;
     const UOp& other = i == 0 ? b : a;
     const UOp loses = is_max ? less(x, other) : less(other, x);
-    const bool is_bound = !step.wants(1 - i) && is_uniform(other);
-    const UOp share = is_bound ? number(x, 0) : number(x, 0.5);
+    const UOp share = number(x, share_of_equal(other));
     // Of NaN and a number it is NaN: x keeps what reaches it where neither is the greater.
     step.scale(i, where(loses, number(x, 0), where(equal(x, other), share, number(x, 1))));
   }

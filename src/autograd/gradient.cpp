@@ -1,8 +1,13 @@
 #include "autograd/gradient.h"
 
+#include <unordered_map>
+#include <utility>
+
 #include "autograd/backward.h"
 #include "base/error.h"
+#include "engine/realize.h"
 #include "ir/build.h"
+#include "ir/node_map.h"
 #include "shape/movement_axis.h"
 #include "tensor/create.h"
 #include "tensor/movement.h"
@@ -24,6 +29,40 @@ Moved moved_of(const Tensor& tensor) {
     target.moves.push_back(base);
   return target;
 }
+
+// What losses are made of, by nodes, and by the memory that some have meanwhile: a tensor that is
+// computed names that from then on, and not the node.
+class Parts {
+ public:
+  explicit Parts(std::span<const UOp> losses) : order_(topological(losses)) {
+    for (const UOp& u : order_) {
+      nodes_.insert(u.node());
+      note(u, u);
+    }
+  }
+
+  // The node that has the elements of `base`, in whatever shape; no node if the losses have none.
+  UOp find(const UOp& base) {
+    if (nodes_.contains(base.node())) return base;
+    if (base.op() != Op::Buffer) return UOp();
+    if (!std::exchange(copies_noted_, true))
+      for (const UOp& u : order_)
+        if (has(u.op(), kMovement)) note(u, u.graph().make(Op::Contiguous, {u}));
+    const auto found = stored_.find(storage_of(base).get());
+    return found == stored_.end() ? UOp() : found->second;
+  }
+
+ private:
+  void note(const UOp& node, const UOp& computed) {
+    if (computed.op() == Op::Buffer) return;
+    if (const Ref<Storage> storage = storage_of(computed)) stored_.try_emplace(storage.get(), node);
+  }
+
+  std::vector<UOp> order_;
+  NodeSet nodes_;
+  std::unordered_map<const Storage*, UOp> stored_;
+  bool copies_noted_ = false;  // of movements that were computed as Contiguous of them
+};
 
 UOp upstream_of(const Tensor& loss, const Tensor& upstream) {
   if (!upstream) {
@@ -50,11 +89,13 @@ std::vector<Tensor> gradients(std::span<const Tensor> losses, std::span<const Te
             "; wanted floats");
     from.push_back(loss.node());
   }
+  Parts parts(from);
   for (const Tensor& target : targets) {
     require(target.dtype().is_float(), Status::DType, "a gradient by a tensor of ", target.dtype(),
             "; wanted floats");
     found.push_back(moved_of(target));
-    to.push_back(found.back().base);
+    const UOp node = parts.find(found.back().base);
+    to.push_back(node ? node : found.back().base);
   }
   Backward backward(all.front().context_ref(), from, to);
   for (size_t i = 0; i < losses.size(); ++i)
@@ -64,7 +105,8 @@ std::vector<Tensor> gradients(std::span<const Tensor> losses, std::span<const Te
   std::vector<Tensor> out;
   for (size_t i = 0; i < targets.size(); ++i) {
     if (const UOp slope = backward.of(to[i])) {
-      out.push_back(targets[i].with(moved(found[i].moves, slope)));
+      const UOp there = make_reshape(slope, shape_of(found[i].base));
+      out.push_back(targets[i].with(moved(found[i].moves, there)));
       continue;
     }
     require(unused_are_zero, Status::InvalidArgument, "target ", i, " of shape ",
@@ -72,6 +114,15 @@ std::vector<Tensor> gradients(std::span<const Tensor> losses, std::span<const Te
     out.push_back(full(targets[i].context_ref(), targets[i].dtype(), targets[i].shape(), 0));
   }
   return out;
+}
+
+std::vector<int64_t> made_of(const Tensor& tensor, std::span<const Tensor> others) {
+  const UOp root = tensor.node();
+  Parts parts({&root, 1});
+  std::vector<int64_t> found;
+  for (size_t i = 0; i < others.size(); ++i)
+    if (parts.find(moved_of(others[i]).base)) found.push_back(static_cast<int64_t>(i));
+  return found;
 }
 
 }  // namespace tiny

@@ -1,6 +1,7 @@
 // Gradients as pure functions of tensors: nothing is marked before, nothing is kept behind.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -17,5 +18,9 @@ namespace tiny {
 // `unused_are_zero`.
 std::vector<Tensor> gradients(std::span<const Tensor> losses, std::span<const Tensor> upstreams,
                               std::span<const Tensor> targets, bool unused_are_zero = false);
+
+// Which of `others`, in their order, `tensor` is made of: those that are targets of its gradients,
+// and those that no gradient goes to (integers, what was detached).
+std::vector<int64_t> made_of(const Tensor& tensor, std::span<const Tensor> others);
 
 }  // namespace tiny

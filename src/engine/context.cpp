@@ -1,5 +1,10 @@
 #include "engine/context.h"
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
 #include "base/pieces.h"
 #include "engine/backend.h"
 #include "engine/kernel_cache.h"
@@ -38,6 +43,52 @@ Context::Context(Flags flags)
 }
 
 Context::~Context() = default;
+
+namespace {
+
+// Settings that may change in a context that is in use.
+struct Changeable {
+  std::string_view key;
+  int64_t Flags::* value;
+  bool decides_code;  // what was compiled before is not what would be now
+};
+constexpr Changeable kChangeable[] = {{"debug", &Flags::debug, false},
+                                      {"graph", &Flags::graph, false},
+                                      {"graphuops", &Flags::graphuops, false},
+                                      {"beam", &Flags::beam, true},
+                                      {"noopt", &Flags::noopt, true},
+                                      {"fusion", &Flags::fusion, true},
+                                      {"default_int", &Flags::default_int, false},
+                                      {"default_float", &Flags::default_float, false},
+                                      {"weak_results", &Flags::weak_results, false}};
+
+}  // namespace
+
+void Context::set(std::string_view key, int64_t value) {
+  const auto* found = std::ranges::find(kChangeable, key, &Changeable::key);
+  std::vector<std::string> known;
+  for (const Changeable& one : kChangeable) known.emplace_back(one.key);
+  require(found != std::end(kChangeable), Status::InvalidArgument, "the setting ", key,
+          " is fixed once a context is made; that can be changed: ", join(known, ", "));
+  Flags checked = flags_;
+  checked.set_int(key, value);
+  if (flags_.*(found->value) == value) return;
+  flags_.*(found->value) = value;
+  observer_->set_level(flags_.debug);
+  graph_->set_watch(observer_->watch());
+  kernels_->disk().open(flags_);
+  if (!found->decides_code) return;
+  kernels_->forget();
+  plans_->clear();
+}
+
+DType Context::default_int() const {
+  return *dtype_numbered(static_cast<int32_t>(flags_.default_int));
+}
+
+DType Context::default_float() const {
+  return *dtype_numbered(static_cast<int32_t>(flags_.default_float));
+}
 
 Device& Context::device() {
   return backend_->device();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 
 #include "base/count.h"
 #include "base/flags.h"
@@ -38,6 +39,12 @@ class Context : public RefCounted {
   PlanCache& plans() { return *plans_; }
   Observer& observer() { return *observer_; }
   const Flags& flags() const { return flags_; }
+  // What bare numbers are where nothing else says it.
+  DType default_int() const;
+  DType default_float() const;
+  // Changes a setting of a context that is in use; Error{InvalidArgument} that lists those that can
+  // be.  Within a building call.
+  void set(std::string_view key, int64_t value);
   // What ends the building call in progress early.
   StopSignal& stop() { return stop_; }
 

@@ -124,9 +124,15 @@ DiskContent::~DiskContent() {
 }
 
 DiskCache::DiskCache(const Flags& flags, std::string_view target_key)
-    : log_(flags.log), tell_(flags.debug >= 1) {
-  const bool watched =
-      flags.spec != 0 || flags.debug >= 3 || flags.graphuops != 0 || flags.track_match_stats != 0;
+    : target_key_(target_key), log_(flags.log) {
+  open(flags);
+}
+
+void DiskCache::open(const Flags& flags) {
+  tell_ = flags.debug >= 1;
+  is_on_.store(false);
+  const bool watched = flags.spec != 0 || flags.debug >= 3 || flags.graphuops != 0 ||
+                       flags.track_match_stats != 0 || flags.viz != 0;
   if (flags.cache == 0 || watched) return;
   const std::string build = build_id();
   const std::string folder = flags.cache_dir.empty() ? standard_folder() : flags.cache_dir;
@@ -139,11 +145,10 @@ DiskCache::DiskCache(const Flags& flags, std::string_view target_key)
                     "\n"));
     return;
   }
-  folder_ = folder;
-  is_on_.store(true);
+  if (folder_.empty()) folder_ = folder;  // which others may read
   common_ = ByteWriter()
                 .text(build)
-                .text(target_key)
+                .text(target_key_)
                 .number(flags.noopt)
                 .number(flags.beam)
                 .number(flags.fusion)
@@ -151,6 +156,7 @@ DiskCache::DiskCache(const Flags& flags, std::string_view target_key)
                 .text(flags.wino)
                 .text(flags.opts)
                 .result();
+  is_on_.store(true);
 }
 
 std::string DiskCache::name_of(std::string_view key) const {

@@ -50,9 +50,11 @@ using DiskBundle = std::map<std::string_view, std::string_view>;
 class DiskCache {
  public:
   // Off if the flags say so, if they ask to see compilation (spec, debug from 3 on,
-  // graphuops, track_match_stats), if the build
+  // graphuops, track_match_stats, viz), if the build
   // has no identity, or if the folder cannot be used; told at debug 1.
   DiskCache(const Flags& flags, std::string_view target_key);
+  // By other flags from now on; within a building call.
+  void open(const Flags& flags);
 
   bool enabled() const { return is_on_.load(std::memory_order_relaxed); }
   // Empty if it is off; any thread may ask.
@@ -69,6 +71,7 @@ class DiskCache {
   std::optional<DiskContent> read_named(const std::string& name, const std::string_view* key) const;
   void trim();
 
+  std::string target_key_;
   std::atomic<bool> is_on_{false};
   std::string folder_;  // set once
   std::string common_;  // of all keys

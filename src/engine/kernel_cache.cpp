@@ -262,7 +262,7 @@ std::vector<LinearProgram> KernelCache::lower(std::span<Fresh* const> all) {
       stop_.step("compile", all[i]->entry->kernel.name, so_far, count);
     made[i]->run(backend_.machine());
     observer_.span("compile", made[i]->result.program.name, begin, observer_.now());
-    if (flags_.graphuops == 0) made[i]->shrink();
+    if (flags_.graphuops == 0 && flags_.viz == 0) made[i]->shrink();
     ++done;
   };
   if (count > 0) stop_.step("compile", all.front()->entry->kernel.name, 0, count);
@@ -418,6 +418,13 @@ std::vector<const CompiledKernel*> KernelCache::load_files(std::span<const std::
 }
 
 // Keeps what this call asked for; of the rest a quarter more than must go.
+void KernelCache::forget() {
+  entries_.clear();
+  files_.clear();
+  lists_.clear();
+  told_ = false;
+}
+
 void KernelCache::forget_oldest() {
   const auto limit = static_cast<size_t>(std::max<int64_t>(flags_.cache_kernels, 0));
   if (entries_.size() <= limit) return;

@@ -47,6 +47,8 @@ class KernelCache {
   // there or cannot be loaded.  Those that the bundle has are not read.
   std::vector<const CompiledKernel*> load_files(std::span<const std::string> names,
                                                 const DiskBundle& bundle = {});
+  // Settings that decide code have changed: what was compiled is not found again.
+  void forget();
   const CompileCounts& times() const { return observer_.compiles(); }
   size_t size() const { return entries_.size(); }
   DiskCache& disk() { return disk_; }

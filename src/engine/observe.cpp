@@ -14,6 +14,7 @@
 #include "engine/draw.h"
 #include "engine/option_lists.h"
 #include "engine/program.h"
+#include "engine/recorder.h"
 #include "ir/nest.h"
 #include "ir/tree.h"
 #include "render/c/c.h"
@@ -28,6 +29,8 @@ namespace {
 
 // A trace of more is of no use to any viewer.
 constexpr size_t kSpansMax = 1 << 20;
+// And a page that shows them wants fewer.
+constexpr size_t kSpansShown = 1 << 15;
 // The values of the setting `profile`.
 constexpr int64_t kTrace = 1, kTimes = 2;
 
@@ -83,8 +86,20 @@ std::string c_function(const LinearProgram& program) {
 
 Observer::Observer(const Flags& flags) : flags_(flags), begin_(seconds_now()) {
   watch_.count = flags.track_match_stats != 0;
-  if (tells(7))
-    watch_.trace = [this](const RewriteStep& step) { tell("rewrite " + to_string(step) + "\n"); };
+  if (flags.viz != 0) recorder_ = std::make_unique<Recorder>();
+  set_level(flags.debug);
+}
+
+Observer::~Observer() = default;
+
+void Observer::set_level(int64_t level) {
+  level_.store(level, std::memory_order_relaxed);
+  watch_.trace = {};
+  if (!tells(7) && !recorder_) return;
+  watch_.trace = [this](const RewriteStep& step) {
+    if (tells(7)) tell("rewrite " + to_string(step) + "\n");
+    if (recorder_) recorder_->rewrite(step);
+  };
 }
 
 void Observer::tell(const std::string& text) const {
@@ -128,6 +143,7 @@ void Observer::opened(Backend& backend) const {
 
 void Observer::passed(const GraphPassNote& note) {
   pass_seconds_.add(note.name, note.seconds);
+  if (recorder_) recorder_->graph_pass(note);
   if (!tells(3) || (!note.changed && !tells(5))) return;
   const std::string time = tells(5) ? format(" %8.1f us,", note.seconds * 1e6) : "";
   tell(cat(format("graph pass %-20s", note.name), time,
@@ -150,15 +166,18 @@ void Observer::joined(std::span<const JoinTrial> trials) const {
 }
 
 void Observer::lowering(const Kernel& kernel) {
+  if (recorder_) recorder_->begin_kernel(kernel);
   if (tells(5))
     tell(cat("kernel ", kernel.name, " from the scheduler:\n", indented(uops_text(kernel), "  ")));
 }
 
 void Observer::watch_passes(PipelineOptions& options) {
-  if (!tells(5)) return;
+  if (!tells(5) && !recorder_) return;
   options.after_pass = [this, last = std::string()](
                            const PassTime& pass, const std::function<std::string()>& text) mutable {
     std::string now = text();
+    if (recorder_) recorder_->pass(pass, now);
+    if (!tells(5)) return;
     const bool same = now == last;
     tell(cat(format("  pass %-12s %8.1f us", pass.name, pass.seconds * 1e6),
              same ? ", nothing changed\n" : "\n", same ? "" : indented(now, "    ")));
@@ -186,6 +205,7 @@ std::map<std::string, double> PassSeconds::all() const {
 
 void Observer::lowered(const Kernel& kernel, const CodegenResult& result) {
   for (const PassTime& pass : result.passes) pass_seconds_.add(pass.name, pass.seconds);
+  if (recorder_) recorder_->lowered(kernel, result);
   if (tells(3)) {
     std::string proposed;
     for (const ProposalNote& p : result.proposed)
@@ -203,11 +223,13 @@ void Observer::lowered(const Kernel& kernel, const CodegenResult& result) {
 void Observer::rendered(const LinearProgram& program, Backend& backend, bool interpreted) const {
   if (interpreted && tells(1) && backend.is_fast())
     tell(cat("kernel ", program.name, " is interpreted: machine code could not be had\n"));
+  if (recorder_) recorder_->rendered(program, c_function(program), backend.listing(program));
   if (tells(4)) tell(c_function(program) + "\n");
   if (tells(6)) tell(backend.listing(program) + "\n");
 }
 
 void Observer::planned(const Plan& plan) const {
+  if (recorder_) recorder_->program(plan);
   if (!tells(3)) return;
   std::string text =
       cat("program of ", plan.tape.size(), " kernels, arena ", plan.arena_bytes, " bytes\n");
@@ -242,14 +264,15 @@ void Observer::planned(const Plan& plan) const {
 }
 
 void Observer::drawn(std::span<const UOp> outputs) {
+  if (recorder_) recorder_->graph(outputs);
   if (flags_.graph != 0) write_file("graph", "svg", draw_tensors(outputs));
 }
 
 void Observer::span(const char* category, std::string name, double start, double end,
                     std::string arguments) {
-  if (flags_.profile != kTrace) return;
+  if (flags_.profile != kTrace && !recorder_) return;
   const std::lock_guard lock(mutex_);
-  if (spans_.size() >= kSpansMax) {
+  if (spans_.size() >= (flags_.profile == kTrace ? kSpansMax : kSpansShown)) {
     ++spans_left_out_;
     return;
   }
@@ -270,7 +293,7 @@ void Observer::launched(const KernelInfo& kernel, const std::vector<std::string>
     kept.operations += operations;
     kept.bytes += bytes;
   }
-  if (flags_.profile == kTrace) {
+  if (flags_.profile == kTrace || recorder_) {
     JsonWriter json;
     json.begin_object().key("operations").real(operations).key("bytes").real(bytes);
     json.key("gflops").real(rate(operations, end - start));
@@ -283,16 +306,17 @@ void Observer::launched(const KernelInfo& kernel, const std::vector<std::string>
   if (!tells(2)) return;
   const double seconds = end - start;
   const std::lock_guard lock(mutex_);
-  ++launches_;
-  seconds_ += seconds;
-  operations_ += operations;
-  bytes_ += bytes;
+  ++told_.launches;
+  told_.seconds += seconds;
+  told_.operations += operations;
+  told_.bytes += bytes;
   const std::string names = computed_text(computes);
   std::string line = format(
       "*** %s %6lld %-32s arg %2zu mem %8.3f MB tm %10.2f us/%10.2f ms "
       "(%8.2f GFLOPS %7.2f GB/s)%s",
-      device.c_str(), static_cast<long long>(launches_), kernel.name.c_str(), kernel.params.size(),
-      bytes / 1e6, seconds * 1e6, seconds_ * 1e3, rate(operations, seconds), rate(bytes, seconds),
+      device.c_str(), static_cast<long long>(told_.launches), kernel.name.c_str(),
+      kernel.params.size(), bytes / 1e6, seconds * 1e6, told_.seconds * 1e3,
+      rate(operations, seconds), rate(bytes, seconds),
       kernel.interpreted ? " interpreted"
       : kernel.scalar    ? " scalar"
                          : "");
@@ -317,13 +341,13 @@ void Observer::put_profile(JsonWriter& json) {
 
 std::string Observer::averages() const {
   return format("avg: %8.2f GFLOPS %8.2f GB/s   total: %lld kernels %8.3f GOPS %8.3f GB %8.2f ms\n",
-                rate(operations_, seconds_), rate(bytes_, seconds_),
-                static_cast<long long>(launches_), operations_ / 1e9, bytes_ / 1e9, seconds_ * 1e3);
+                rate(told_.operations, told_.seconds), rate(told_.bytes, told_.seconds),
+                static_cast<long long>(told_.launches), told_.operations / 1e9, told_.bytes / 1e9,
+                told_.seconds * 1e3);
 }
 
-std::string Observer::trace_json() const {
-  JsonWriter json;
-  json.begin_object().key("displayTimeUnit").text("ms").key("traceEvents").begin_array();
+void Observer::put_spans(JsonWriter& json) const {
+  json.key("traceEvents").begin_array();
   for (const Span& s : spans_) {
     json.begin_object().key("name").text(s.name).key("cat").text(s.category);
     json.key("ph").text("X").key("ts").real(s.start * 1e6).key("dur").real((s.end - s.start) * 1e6);
@@ -331,8 +355,25 @@ std::string Observer::trace_json() const {
     if (!s.arguments.empty()) json.key("args").raw(s.arguments);
     json.end_object();
   }
-  json.end_array().key("spans_left_out").integer(spans_left_out_).end_object();
-  return json.result();
+  json.end_array().key("spans_left_out").integer(spans_left_out_);
+}
+
+std::string Observer::trace_json() const {
+  JsonWriter json;
+  json.begin_object().key("displayTimeUnit").text("ms");
+  put_spans(json);
+  return json.end_object().result();
+}
+
+std::string Observer::record() const {
+  require(recorder_ != nullptr, Status::InvalidArgument,
+          "nothing was kept: the context was made without the option viz = 1");
+  JsonWriter json;
+  json.begin_object();
+  recorder_->put(json);
+  const std::lock_guard lock(mutex_);
+  put_spans(json);
+  return json.end_object().result();
 }
 
 // A new file, never one that is there: the folder may be everybody's.
@@ -352,7 +393,7 @@ void Observer::write_file(const char* what, const char* ending, const std::strin
 void Observer::finish() {
   const std::lock_guard lock(mutex_);
   if (std::exchange(finished_, true)) return;
-  if (tells(2) && launches_ > 0) tell(averages());
+  if (tells(2) && told_.launches > 0) tell(averages());
   if (tells(1) && compiles_.on_disk == 0)  // whose structure nobody has seen
     for (const std::string& name : compiles_.lists_left)
       tell(cat("tiny: no kernel was named ", name, ", for which opts has a list\n"));

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <string>
@@ -32,6 +33,7 @@ struct Plan;
 struct KernelInfo;
 struct JoinTrial;
 class JsonWriter;
+class Recorder;
 struct GraphPassNote;
 
 // Seconds by the name of a pass, which is a literal.
@@ -70,8 +72,12 @@ struct CompileCounts {
 class Observer {
  public:
   explicit Observer(const Flags& flags);
+  ~Observer();
 
-  bool tells(int level) const { return flags_.debug >= level; }
+  int64_t level() const { return level_.load(std::memory_order_relaxed); }
+  bool tells(int least) const { return level() >= least; }
+  // The setting `debug` has changed.
+  void set_level(int64_t level);
   void tell(const std::string& text) const;  // in one piece
   // Seconds since the context began.
   double now() const;
@@ -91,7 +97,7 @@ class Observer {
   // The beginning of a kernel's compilation: what the scheduler made.
   void lowering(const Kernel& kernel);
   // Whether somebody does, or follows rewriting: kernels are lowered one after the other then.
-  bool follows_passes() { return tells(5) || watch() != nullptr; }
+  bool follows_passes() { return tells(5) || watch() != nullptr || recorder_; }
   // What generate() is to report to.
   void watch_passes(PipelineOptions& options);
   void lowered(const Kernel& kernel, const CodegenResult& result);
@@ -103,7 +109,7 @@ class Observer {
   void span(const char* category, std::string name, double start, double end,
             std::string arguments = {});
   // Whether launches must be timed.
-  bool times_launches() const { return flags_.debug >= 2 || flags_.profile != 0; }
+  bool times_launches() const { return tells(2) || flags_.profile != 0 || recorder_; }
   // `computes`: whose work it does.
   void launched(const KernelInfo& kernel, const std::vector<std::string>& computes,
                 std::span<const int64_t> variables, const std::string& device, double start,
@@ -112,6 +118,9 @@ class Observer {
   // "profile" of a JSON object, with the setting of this name at 2: what the launches of each
   // kernel took.
   void put_profile(JsonWriter& json);
+
+  // What the setting `viz` has kept, as JSON; Error{InvalidArgument} without it.
+  std::string record() const;
 
   // Tells what is told at the end, and writes the trace; does nothing the second time.
   void finish();
@@ -135,26 +144,32 @@ class Observer {
     double operations = 0;
     double bytes = 0;
   };
+  struct Totals {
+    int64_t launches = 0;
+    double seconds = 0;
+    double operations = 0;
+    double bytes = 0;
+  };
+  void put_spans(JsonWriter& json) const;
   void write_file(const char* what, const char* ending, const std::string& text) const;
   std::string trace_json() const;
   std::string averages() const;
 
   const Flags& flags_;
+  std::atomic<int64_t> level_{0};  // read by runs while a building call changes it
   double begin_ = 0;
   RewriteWatch watch_;
   CompileCounts compiles_;
   PassSeconds pass_seconds_;
   bool finished_ = false;
+  std::unique_ptr<Recorder> recorder_;  // null unless the setting `viz` asks
 
   mutable std::mutex mutex_;  // of what follows
   std::vector<Span> spans_;
   int64_t spans_left_out_ = 0;
   std::vector<KernelTime> kernels_;              // in the order of their first launches
   std::map<std::string, size_t> kernel_places_;  // by name
-  int64_t launches_ = 0;
-  double seconds_ = 0;
-  double operations_ = 0;
-  double bytes_ = 0;
+  Totals told_;                                  // of the launches that were told
 };
 
 }  // namespace tiny

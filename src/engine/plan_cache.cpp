@@ -27,4 +27,10 @@ void PlanCache::keep(const std::string& key, std::shared_ptr<const CachedPlan> p
   size_ += -1;
 }
 
+void PlanCache::clear() {
+  index_.clear();
+  plans_.clear();
+  size_ = {};
+}
+
 }  // namespace tiny

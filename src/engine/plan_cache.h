@@ -27,6 +27,7 @@ class PlanCache {
   // Null if there is none.
   std::shared_ptr<const CachedPlan> find(const std::string& key);
   void keep(const std::string& key, std::shared_ptr<const CachedPlan> plan);
+  void clear();
   int64_t size() const { return size_; }  // for any thread
 
  private:

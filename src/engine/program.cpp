@@ -323,8 +323,7 @@ void Run::execute(const StopSignal& stop) {
   const bool is_timed = timing_.is_on || (p.observer && p.observer->times_launches());
   const Ref<Event> begin = is_timed ? p.device->record(*queue_) : nullptr;
   execute_parts(stop, [&](const LaunchPart& part) {
-    const size_t count = part.end - part.first;
-    p.device->counts().launches.fetch_add(static_cast<int64_t>(count), std::memory_order_relaxed);
+    count_launches(part);
     if (is_timed)
       execute_timed(part.first, part.end, *begin, stop);
     else
@@ -343,6 +342,23 @@ void Run::execute_part(size_t part, const StopSignal& stop) {
   if (std::exchange(changed_, false))
     for (const Ref<Prepared>& prepared : prepared_) prepared->changed();
   prepared_[part]->run(queue_.get(), stop);
+}
+
+// In the device's counts, before they run.
+void Run::count_launches(const LaunchPart& part) {
+  const Program& p = *program_;
+  double operations = 0, bytes = 0;
+  for (size_t i = part.first; i < part.end; ++i) {
+    const LaunchFigures of =
+        launch_figures(p.tape[list().order[i].entry].info, launches_[i].variables);
+    operations += of.operations;
+    bytes += of.bytes;
+  }
+  DeviceCounts& counts = p.device->counts();
+  const auto count = static_cast<int64_t>(part.end - part.first);
+  counts.launches.fetch_add(count, std::memory_order_relaxed);
+  counts.operations.fetch_add(operations, std::memory_order_relaxed);
+  counts.bytes.fetch_add(bytes, std::memory_order_relaxed);
 }
 
 template <class T>
@@ -391,6 +407,7 @@ void Run::execute_timed(size_t first, size_t end, const Event& begin, const Stop
     p.device->wait(queue_.get());
     stop.check_known();
     const double seconds = p.device->seconds(*start, *done);
+    p.device->counts().seconds.fetch_add(seconds, std::memory_order_relaxed);
     const uint32_t entry = list().order[i].entry;
     if (timing_.is_on)
       timing_.launches.push_back({entry, p.device->seconds(begin, *start), seconds});

@@ -215,6 +215,7 @@ class Run : public RefCounted {
   template <class Part>
   void execute_counted(const LaunchPart& part, const StopSignal& stop, const Part& execute);
   void execute_part(size_t part, const StopSignal& stop);
+  void count_launches(const LaunchPart& part);
   template <class T>
   T value_in(uint32_t slot) const;
   void execute_timed(size_t first, size_t end, const Event& begin, const StopSignal& stop);

@@ -108,7 +108,7 @@ void require_values(std::span<const UOp> outputs, std::span<const UOp> inputs,
   for (const UOp& u : topological(outputs, has_memory)) {
     if (u.op() == Op::Variable)
       require(std::ranges::count(variables, u) > 0, Status::InvalidArgument,
-              "the value depends on the variable \"", u.variable_arg().name,
+              "the value depends on the unbound variable \"", u.variable_arg().name,
               "\", which runs of a program bind: compile a program and read its run");
     if (!has_memory(u) || given.contains(u.node())) continue;
     const Ref<Storage> storage = storage_of(u);

@@ -101,18 +101,43 @@ class ScheduleBuffers {
 
 }  // namespace
 
+namespace {
+
+// What realising outputs would do now, and what its nodes need.
+struct Planned {
+  Planned(Context& context, std::span<const UOp> outputs) : versions(context, outputs) {
+    std::vector<UOp> wanted(outputs.begin(), outputs.end());
+    wanted.insert(wanted.end(), versions.copies().begin(), versions.copies().end());
+    const Machine& machine = context.backend().machine();
+    GraphPassContext passes = graph_pass_context(context);
+    passes.noted = nullptr;  // nothing is computed, and counted
+    whole = run_graph_passes(wanted, GraphStage::Graph, passes);
+    graph = run_graph_passes(whole.roots, GraphStage::Kernels, passes);
+    schedule = make_schedule(graph.roots, machine, context.flags().fusion != 0,
+                             {parse_joins(context.flags().flip_joins), nullptr, nullptr});
+  }
+  const Versions versions;
+  ChangedGraph whole, graph;
+  Schedule schedule;
+};
+
+}  // namespace
+
+UOp scheduled_store(Context& context, std::span<const UOp> outputs, size_t kernel, size_t store) {
+  const Planned planned(context, outputs);
+  const std::vector<ScheduledKernel>& kernels = planned.schedule.kernels;
+  require(kernel < kernels.size(), Status::InvalidArgument, "there are ", kernels.size(),
+          " kernels; there is no kernel ", kernel);
+  const std::vector<UOp>& roots = kernels[kernel].kernel.roots;
+  require(store < roots.size(), Status::InvalidArgument, "kernel ", kernel, " has ", roots.size(),
+          " stores; there is no store ", store);
+  return roots[store];
+}
+
 std::string schedule_json(Context& context, std::span<const UOp> outputs) {
-  std::vector<UOp> wanted(outputs.begin(), outputs.end());
-  const Versions versions(context, outputs);
-  wanted.insert(wanted.end(), versions.copies().begin(), versions.copies().end());
-  const Machine& machine = context.backend().machine();
-  GraphPassContext passes = graph_pass_context(context);
-  passes.noted = nullptr;  // nothing is computed, and counted
-  const ChangedGraph whole = run_graph_passes(wanted, GraphStage::Graph, passes);
-  const ChangedGraph graph = run_graph_passes(whole.roots, GraphStage::Kernels, passes);
-  const Schedule schedule =
-      make_schedule(graph.roots, machine, context.flags().fusion != 0,
-                    {parse_joins(context.flags().flip_joins), nullptr, nullptr});
+  const Planned planned(context, outputs);
+  const ChangedGraph& graph = planned.graph;
+  const Schedule& schedule = planned.schedule;
   ScheduleBuffers buffers(schedule, std::span(graph.roots).first(outputs.size()));
   std::map<std::string, int64_t> names;
   JsonWriter json;
@@ -127,13 +152,14 @@ std::string schedule_json(Context& context, std::span<const UOp> outputs) {
       put_ranges(json, scheduled.kernel);
       put_figures(json, "", 0, 0);
     } else {
-      Graph graph;
-      const CodegenResult result = context.kernels().lower(scheduled.kernel, graph);
+      Graph own;
+      const CodegenResult result = context.kernels().lower(scheduled.kernel, own);
       json.begin_object().key("name").text(result.program.name);
       put_names();
       put_ranges(json, result.kernel);
       put_figures(json, result.options, result.operations, result.bytes);
     }
+    json.key("stores").integer(std::ssize(scheduled.kernel.roots));
     json.key("buffers").begin_array();
     for (size_t p = 0; p < scheduled.values.size(); ++p)
       put_buffer(json, scheduled.kernel.params[p], buffers.of(scheduled.values[p]));

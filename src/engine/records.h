@@ -15,6 +15,10 @@ namespace tiny {
 // runs.  "computes" lists the ONNX nodes and named tensors that a kernel computes, or a part of.
 std::string schedule_json(Context& context, std::span<const UOp> outputs);
 
+// Store `store` of kernel `kernel` of that schedule, as the scheduler made it;
+// Error{InvalidArgument} for one that is not there.
+UOp scheduled_store(Context& context, std::span<const UOp> outputs, size_t kernel, size_t store);
+
 // A list of the tape's kernels, as those of schedule_json but for the ranges.
 std::string kernels_json(const Program& program);
 

@@ -23,6 +23,9 @@ constexpr TensorTypeInfo kTensorTypes[] = {
 constexpr int32_t kStringType = 8;
 constexpr int32_t kBoolType = 9;
 constexpr int32_t kInt64Type = 7;
+constexpr int32_t kFirstNarrowType = 17;  // FLOAT8E4M3FN
+constexpr int32_t kInt4Type = 22;
+constexpr int32_t kInt2Type = 26;
 
 // What the scalar fields of a TensorProto say; the values are taken once the type is known.
 struct Parts {
@@ -226,12 +229,19 @@ std::string tensor_type_name(int64_t number) {
   return type ? type->name : cat("type ", number);
 }
 
+DType carrier_of(const TensorTypeInfo& type) {
+  const bool has_sign = type.number == kInt4Type || type.number == kInt2Type;
+  const bool is_narrow = type.number >= kFirstNarrowType && type.number <= kInt2Type;
+  if (type.ours != ScalarType::Void || !is_narrow) return type.ours;
+  return has_sign ? kInt8 : kUInt8;
+}
+
 DType dtype_of_tensor_type(int64_t number, std::string_view what, std::string_view name) {
   const TensorTypeInfo* type = tensor_type(number);
-  if (!type || type->ours == ScalarType::Void)
+  if (!type || carrier_of(*type) == kVoid)
     throw Error(Status::Unsupported, cat(what, " \"", name, "\" has the element type ",
                                          tensor_type_name(number), ", which is not supported"));
-  return type->ours;
+  return carrier_of(*type);
 }
 
 int32_t tensor_type_of_dtype(DType dtype) {
@@ -356,7 +366,18 @@ TensorData read_sparse_tensor(WireReader& reader, const TensorSource& source) {
 }
 
 HostTensor to_host_tensor(const TensorData& tensor) {
-  return {dtype_of_tensor_type(tensor.type, "tensor", tensor.name), tensor.dims, tensor.bytes};
+  const DType dtype = dtype_of_tensor_type(tensor.type, "tensor", tensor.name);
+  const int bits = tensor_type(tensor.type)->bits;
+  if (bits >= 8) return {dtype, tensor.dims, tensor.bytes};
+  // Several in a byte, the lowest bits first.
+  std::vector<std::byte> bytes(static_cast<size_t>(tensor.count));
+  const unsigned mask = (1U << bits) - 1, sign = dtype.is_signed() ? 1U << (bits - 1) : 0;
+  for (int64_t i = 0; i < tensor.count; ++i) {
+    const auto word = static_cast<unsigned>(tensor.bytes.data()[i * bits / 8]);
+    const unsigned value = (word >> (i * bits % 8)) & mask;
+    bytes[static_cast<size_t>(i)] = static_cast<std::byte>((value ^ sign) - sign);
+  }
+  return {dtype, tensor.dims, SharedBytes::own(std::move(bytes))};
 }
 
 namespace {

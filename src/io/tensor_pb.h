@@ -24,11 +24,19 @@ struct TensorTypeInfo {
   uint32_t data_field;  // of TensorProto, for values outside raw_data
 };
 
+// What holds a type that the engine has not, one element each: integers of few bits as an integer
+// of 8, floats of 8 and 4 bits as their bits in uint8; the engine's own type where it has it, else
+// Void.
+DType carrier_of(const TensorTypeInfo& type);
+inline bool is_narrow(const TensorTypeInfo& type) {
+  return type.ours == ScalarType::Void && carrier_of(type) != kVoid;
+}
+
 // The row of a type number; null if ONNX has no such type.
 const TensorTypeInfo* tensor_type(int64_t number);
 // "FLOAT", or "type 99" for a number that ONNX does not have.
 std::string tensor_type_name(int64_t number);
-// The engine's dtype, or Error{Unsupported} that names the type and `what` has it.
+// The engine's dtype or its carrier, or Error{Unsupported} that names the type and `what` has it.
 DType dtype_of_tensor_type(int64_t number, std::string_view what, std::string_view name);
 // The ONNX number of a dtype.
 int32_t tensor_type_of_dtype(DType dtype);
@@ -57,7 +65,8 @@ TensorData read_tensor(WireReader& reader, const TensorSource& source);
 // values; zeros (or empty strings) elsewhere.
 TensorData read_sparse_tensor(WireReader& reader, const TensorSource& source);
 
-// The tensor with one of the engine's dtypes; Error{Unsupported} names any other type.
+// The tensor with one of the engine's dtypes, or in its carrier; Error{Unsupported} names any other
+// type.
 HostTensor to_host_tensor(const TensorData& tensor);
 
 // Reads a file that holds one TensorProto.  A SequenceProto or OptionalProto is Error{Unsupported}.

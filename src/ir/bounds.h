@@ -44,8 +44,8 @@ class BoundsCache {
 
 Interval bounds(const UOp& u);
 
-// What is not negative where a comparison of int64 expressions (Less, LessEqual) holds, and negative
-// where it does not.
+// What is not negative where a comparison of int64 expressions (Less, LessEqual) holds, and
+// negative where it does not.
 UOp slack_of(const UOp& comparison);
 
 // Whether `e` >= 0 follows from the intervals and from `facts`, expressions known to be >= 0: e, or

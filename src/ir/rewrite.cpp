@@ -17,20 +17,6 @@ double now_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// An expression cut off below some depth: what a step shows must stay readable, and a graph that
-// grows without end has no full text.
-std::string short_text(const UOp& u, int depth = 8) {
-  if (u.src().empty()) return expression_text(u);
-  if (depth == 0) return "...";
-  if (u.op() == Op::Range) return cat("r", arg_text(u));
-  const OpInfo& op = info(u.op());
-  std::vector<std::string> parts;
-  for (const UOp& s : u.src()) parts.push_back(short_text(s, depth - 1));
-  if (op.arity == 2 && has(u.op(), kElementwise))
-    return cat("(", parts[0], " ", op.symbol, " ", parts[1], ")");
-  return cat(op.symbol, "(", join(parts, ", "), ")");
-}
-
 // A node of a pattern has the sources of its op, or none if the op may have any number.
 void check_arities(PatternNodes nodes) {
   for (size_t n = 0; n < nodes.size(); ++n) {
@@ -93,6 +79,18 @@ std::string to_string(const RewriteStats& stats) {
     out += cat(row.matches, " of ", row.tries, " in ", row.seconds * 1e6, " us  ", row.table, " ",
                to_string(*row.rule), "\n");
   return out;
+}
+
+std::string short_text(const UOp& u, int depth) {
+  if (u.src().empty()) return expression_text(u);
+  if (depth == 0) return "...";
+  if (u.op() == Op::Range) return cat("r", arg_text(u));
+  const OpInfo& op = info(u.op());
+  std::vector<std::string> parts;
+  for (const UOp& s : u.src()) parts.push_back(short_text(s, depth - 1));
+  if (op.arity == 2 && has(u.op(), kElementwise))
+    return cat("(", parts[0], " ", op.symbol, " ", parts[1], ")");
+  return cat(op.symbol, "(", join(parts, ", "), ")");
 }
 
 std::string to_string(const RewriteStep& step) {

@@ -91,6 +91,10 @@ struct RewriteStep {
 };
 using Trace = std::function<void(const RewriteStep& step)>;
 
+// An expression cut off below some depth: what a step shows must stay readable, and a graph that
+// grows without end has no full text.
+std::string short_text(const UOp& u, int depth = 8);
+
 // A step as TINY_DEBUG=7 prints it: the rule with its table and line, what was, what is.
 std::string to_string(const RewriteStep& step);
 

@@ -181,7 +181,7 @@ class Spec {
                    "flipped axes exist, each once");
       case Op::Alias: {
         const Ints& list = argument<Ints>("an alias has its kind");
-        return law(list.size() == 1 && list[0] >= 0 && list[0] <= 2 && !node_->src().empty(),
+        return law(list.size() == 1 && list[0] >= 0 && list[0] <= 4 && !node_->src().empty(),
                    "an alias has its kind");
       }
       case Op::Unfold: {

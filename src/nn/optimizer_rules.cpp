@@ -45,13 +45,15 @@ Tensor norm(const Tensor& a) {
 
 constexpr std::array kSgd{OptimizerSetting{"lr", 1e-3},     OptimizerSetting{"momentum", 0},
                           OptimizerSetting{"dampening", 0}, OptimizerSetting{"weight_decay", 0},
-                          OptimizerSetting{"nesterov", 0},  OptimizerSetting{"maximize", 0},
-                          OptimizerSetting{"ema_decay", 0}};
+                          OptimizerSetting{"nesterov", 0},  OptimizerSetting{"classic", 0},
+                          OptimizerSetting{"maximize", 0},  OptimizerSetting{"ema_decay", 0}};
 Settings states_of_momentum(const UpdateStep& u) {
   return u.setting("momentum") == 0 ? Settings{} : Settings{{"momentum_buffer", 0}};
 }
+// Classic momentum is that of steps, which had their rate; otherwise it is that of gradients.
 void step_sgd(UpdateStep& u) {
-  Tensor g = regularized(u);
+  const bool is_classic = u.setting("classic") != 0;
+  Tensor g = is_classic ? regularized(u) * u.rate : regularized(u);
   if (const double momentum = u.setting("momentum"); momentum != 0) {
     Tensor added = g;
     // The first step has nothing to dampen.
@@ -61,7 +63,7 @@ void step_sgd(UpdateStep& u) {
     const Tensor& buffer = u.keep(0, u.state(0) * u.number(momentum) + added);
     g = u.setting("nesterov") != 0 ? g + buffer * u.number(momentum) : buffer;
   }
-  u.value = u.value - u.rate * g;
+  u.value = u.value - (is_classic ? g : u.rate * g);
 }
 
 // ---- Adam and AdamW (torch.optim.Adam, AdamW)
@@ -119,8 +121,8 @@ void step_lamb(UpdateStep& u) {
 constexpr std::array kLars{
     OptimizerSetting{"lr", 1e-3},           OptimizerSetting{"momentum", 0.9},
     OptimizerSetting{"weight_decay", 1e-4}, OptimizerSetting{"nesterov", 0},
-    OptimizerSetting{"trust", 1e-3},        OptimizerSetting{"maximize", 0},
-    OptimizerSetting{"ema_decay", 0}};
+    OptimizerSetting{"trust", 1e-3},        OptimizerSetting{"classic", 1},
+    OptimizerSetting{"maximize", 0},        OptimizerSetting{"ema_decay", 0}};
 void step_lars(UpdateStep& u) {
   const double decay = u.setting("weight_decay"), momentum = u.setting("momentum");
   const Tensor size = norm(u.value);
@@ -128,12 +130,14 @@ void step_lars(UpdateStep& u) {
   const Tensor zero = u.number(0);
   const Tensor local = where(bit_and(less(zero, size), less(zero, norm(u.gradient))),
                              size / over * u.number(u.setting("trust")), u.number(1));
-  Tensor g = regularized(u) * local * u.rate;
+  const Tensor rate = local * u.rate;
+  const bool is_classic = u.setting("classic") != 0;
+  Tensor g = is_classic ? regularized(u) * rate : regularized(u);
   if (momentum != 0) {
     const Tensor& buffer = u.keep(0, u.state(0) * u.number(momentum) + g);
     g = u.setting("nesterov") != 0 ? g + buffer * u.number(momentum) : buffer;
   }
-  u.value = u.value - g;
+  u.value = u.value - (is_classic ? g : g * rate);
 }
 
 // ---- Muon (Jordan et al. 2024; torch.optim.Muon, in float32)
@@ -141,20 +145,22 @@ void step_lars(UpdateStep& u) {
 constexpr std::array kMuon{
     OptimizerSetting{"lr", 1e-3},          OptimizerSetting{"momentum", 0.95},
     OptimizerSetting{"weight_decay", 0.1}, OptimizerSetting{"nesterov", 1},
-    OptimizerSetting{"ns_steps", 5},       OptimizerSetting{"eps", 1e-7},
-    OptimizerSetting{"maximize", 0},       OptimizerSetting{"ema_decay", 0}};
+    OptimizerSetting{"ns_steps", 5},       OptimizerSetting{"ns_a", 3.4445},
+    OptimizerSetting{"ns_b", -4.7750},     OptimizerSetting{"ns_c", 2.0315},
+    OptimizerSetting{"eps", 1e-7},         OptimizerSetting{"maximize", 0},
+    OptimizerSetting{"ema_decay", 0}};
 // The nearest matrix with orthonormal rows or columns, nearly: Newton and Schulz' iteration of
-// degree 5 with the coefficients that PyTorch has.
+// degree 5, x * a + (x x') x * b + (x x')^2 x * c.
 Tensor orthogonalized(const UpdateStep& u, const Tensor& g) {
-  constexpr double kA = 3.4445, kB = -4.7750, kC = 2.0315;
+  const double a1 = u.setting("ns_a"), a3 = u.setting("ns_b"), a5 = u.setting("ns_c");
   const Dim rows = g.shape()[0], columns = g.shape()[1];
   const bool is_tall = rows.is_const() && columns.is_const() && rows.value() > columns.value();
   Tensor x = is_tall ? permute(g, {1, 0}) : g;
   x = x / maximum(norm(x), u.number(u.setting("eps")));
   for (int i = 0; i < static_cast<int>(u.setting("ns_steps")); ++i) {
     const Tensor a = matmul(x, permute(x, {1, 0}));
-    const Tensor b = a * u.number(kB) + matmul(a, a) * u.number(kC);
-    x = x * u.number(kA) + matmul(b, x);
+    const Tensor b = a * u.number(a3) + matmul(a, a) * u.number(a5);
+    x = x * u.number(a1) + matmul(b, x);
   }
   return is_tall ? permute(x, {1, 0}) : x;
 }

@@ -135,6 +135,11 @@ struct DeviceCounts {
   std::atomic<int64_t> copied_bytes{0};
   std::atomic<int64_t> launches{0};
   std::atomic<int64_t> interpreted{0};  // of the launches, those of bytecode
+  // Of the launches, as the engine counts them: arithmetic operations, bytes of their buffers, and
+  // seconds of those that were timed.
+  std::atomic<double> operations{0};
+  std::atomic<double> bytes{0};
+  std::atomic<double> seconds{0};
 
   void allocated(int64_t bytes) {
     allocations.fetch_add(1, std::memory_order_relaxed);

@@ -39,8 +39,7 @@ void leave_out_checked(const UOp& value, std::vector<UOp>& conditions, IndexSimp
   size_t symbolic = 1 + shape.size();  // the source that is the next symbolic size
   for (size_t i = 0; i < shape.size(); ++i) {
     const UOp& index = load.src(1 + i);
-    const UOp size =
-        shape[i] == kSymbolicDim ? UOp(load.src(symbolic++)) : graph.integer(shape[i]);
+    const UOp size = shape[i] == kSymbolicDim ? UOp(load.src(symbolic++)) : graph.integer(shape[i]);
     inside.push_back(index);
     inside.push_back(simplify(sub(sub(size, index), graph.integer(1))));
   }

@@ -10,8 +10,8 @@
 
 namespace tiny {
 
-// Leaves out those that hold wherever `value` is not zero anyway: comparisons of indices that follow
-// from the range of the load, and from the choices above it of a value or zero.
+// Leaves out those that hold wherever `value` is not zero anyway: comparisons of indices that
+// follow from the range of the load, and from the choices above it of a value or zero.
 void leave_out_checked(const UOp& value, std::vector<UOp>& conditions, IndexSimplifier& simplify);
 
 // Whether `value`, a padded value of this shape at `index`, is zero outside of it by itself.

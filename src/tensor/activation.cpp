@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "tensor/corner.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
 #include "tensor/movement.h"
@@ -14,12 +15,12 @@ namespace tiny {
 namespace {
 
 Tensor as_float(const Tensor& a) {
-  return cast(a, float_dtype(a.dtype()));
+  return cast(a, float_dtype(a));
 }
 
 // What a composition is computed in, so that 16-bit floats round once.
 Tensor as_wide(const Tensor& a) {
-  return cast(a, accumulator_dtype(float_dtype(a.dtype())));
+  return cast(a, accumulator_dtype(float_dtype(a)));
 }
 
 Tensor times(const Tensor& a, double factor) {
@@ -30,12 +31,20 @@ Tensor plus(const Tensor& a, double term) {
   return add(a, number(a, term));
 }
 
+// Between bounds, each of which may be no tensor.
+Tensor kept_within(const Tensor& a, const Tensor& low, const Tensor& high, Corner corner) {
+  Tensor out = a;
+  if (low) out = with_corner(maximum(out, low), corner);
+  if (high) out = with_corner(minimum(out, high), corner);
+  return out;
+}
+
 Tensor is_negative(const Tensor& a) {
   return less(a, number(a, 0));
 }
 
 Tensor rounded_like(const Tensor& result, const Tensor& a) {
-  return cast(result, float_dtype(a.dtype()));
+  return cast(result, float_dtype(a));
 }
 
 }  // namespace
@@ -89,7 +98,7 @@ Tensor leaky_relu(const Tensor& a, double slope) {
 
 Tensor hard_sigmoid(const Tensor& a, double alpha, double beta) {
   const Tensor x = as_float(a);
-  return clip(plus(times(x, alpha), beta), number(x, 0), number(x, 1));
+  return kept_within(plus(times(x, alpha), beta), number(x, 0), number(x, 1), Corner::Open);
 }
 
 Tensor softplus(const Tensor& a) {
@@ -147,10 +156,7 @@ Tensor soft_shrink(const Tensor& a, double lambda, double bias) {
 }
 
 Tensor clip(const Tensor& a, const Tensor& low, const Tensor& high) {
-  Tensor out = a;
-  if (low) out = maximum(out, low);
-  if (high) out = minimum(out, high);
-  return out;
+  return kept_within(a, low, high, Corner::Closed);
 }
 
 namespace {

@@ -33,6 +33,7 @@ bool is_nested(const View& view) {
 
 bool overlaps_itself(const View& view) {
   if (is_nested(view)) return false;
+  if (!view.offset.is_const()) return true;  // wherever it is: nobody looks at each place
   const auto [first, last] = extent(view);
   const int64_t count = product(view.shape).value();
   if (count > last - first + 1) return true;
@@ -75,18 +76,21 @@ void own_memory(const Tensor& target, bool keeps) {
 void assign(Tensor& target, const Tensor& value) {
   const Tensor both[] = {target, value};
   require_one_context(both);
-  require(!target.weak(), Status::InvalidArgument, "a scalar is a number, not memory to assign to");
+  require(!target.is_number(), Status::InvalidArgument,
+          "a scalar is a number, not memory to assign to");
   const DType met = common_dtype(both);
   require(met == target.dtype(), Status::DType, "a value of ", value.dtype(),
           " is assigned to a tensor of ", target.dtype(), ", but the two promote to ", met);
   const View& view = target.view();
-  require(all_const(view.shape) && all_const(view.strides) && view.offset.is_const() &&
+  require(all_const(view.shape) && all_const(view.strides) &&
               all_const(shape_of(target.cell()->node())),
           Status::Unsupported, "an assignment to a tensor of shape ", view.shape);
   require(broadcast_shape(target.shape(), value.shape()) == target.shape(), Status::Shape,
           "a value of shape ", value.shape(), " does not broadcast to the shape ", target.shape(),
           " that it is assigned to");
   if (product(view.shape).is(0)) return;
+  // What is written in place is often assigned to where it is once more: `x[1] += 2` in Python.
+  if (value.cell() == target.cell() && value.view() == view) return;
   require(!overlaps_itself(view), Status::InvalidArgument, "elements of the tensor of shape ",
           view.shape, " with strides ", view.strides,
           " share memory: which of them is assigned is not defined");

@@ -12,6 +12,7 @@
 #include "tensor/joining.h"
 #include "tensor/matmul.h"
 #include "tensor/movement.h"
+#include "tensor/reduce.h"
 
 namespace tiny {
 
@@ -84,6 +85,18 @@ int64_t repeats_of(const Tensor& q, const Tensor& k, const Tensor& v) {
   return heads / groups;
 }
 
+// The softmax of a head's scores and of its sink, without the share of the sink.
+Tensor softmax_beside(const Tensor& scores, const Tensor& sink) {
+  require(sink.rank() == 1 && decide_equal(sink.shape()[0], scores.shape()[1]), Status::Shape,
+          "attention: a sink of shape ", sink.shape(), "; wanted a number for each of ",
+          scores.shape()[1], " heads");
+  const Tensor wide = scores.dtype().bytes() < 4 ? cast(scores, kFloat32) : scores;
+  const Tensor beside = reshape(cast(sink, wide.dtype()), {1, sink.shape()[0], 1, 1});
+  const Tensor top = maximum(max(wide, {3}, true), beside);
+  const Tensor shares = exp(wide - top);
+  return cast(shares / (sum(shares, {3}, true) + exp(beside - top)), scores.dtype());
+}
+
 }  // namespace
 
 Attention scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
@@ -107,7 +120,8 @@ Attention scaled_dot_product_attention(const Tensor& query, const Tensor& key, c
   show(AttentionStage::Capped, scores);
   scores = masked(scores, options);
   show(AttentionStage::Masked, scores);
-  const Tensor weights = softmax(cast(scores, options.softmax_dtype.value_or(scores.dtype())));
+  scores = cast(scores, options.softmax_dtype.value_or(scores.dtype()));
+  const Tensor weights = options.sink ? softmax_beside(scores, options.sink) : softmax(scores);
   show(AttentionStage::Weights, weights);
   const Tensor y = matmul(weights, cast(repeat_heads(value, repeats), weights.dtype()));
   return {cast(y, query.dtype()), cast(shown, query.dtype())};

@@ -20,6 +20,9 @@ struct AttentionOptions {
   // A query looks at no later key; the first query stands at the key of this number.
   bool is_causal = false;
   Dim first_query = 0;
+  // A number for each head, [heads], that takes its share of the softmax as a key without a value
+  // would; or none.
+  Tensor sink;
   std::optional<double> scale;         // of the products; none: 1 / sqrt(size)
   double softcap = 0;                  // above 0: scores become softcap * tanh(scores / softcap)
   std::optional<DType> softmax_dtype;  // none: the dtype of the query

@@ -49,10 +49,12 @@ Equation parse(std::string_view text, size_t operands) {
 // `ellipsis` is how many axes "..." stands for; negative where the term may not have it.
 Labels labels_of(const std::string& term, int64_t ellipsis) {
   Labels out;
+  bool is_open = false;
   for (size_t i = 0; i < term.size(); ++i) {
     if (term[i] == '.') {
-      require(term.compare(i, 3, "...") == 0 && ellipsis >= 0, Status::InvalidArgument,
+      require(term.compare(i, 3, "...") == 0 && ellipsis >= 0 && !is_open, Status::InvalidArgument,
               "einsum: a term \"", term, "\"; wanted letters, and one \"...\" at most");
+      is_open = true;
       for (int64_t k = ellipsis; k > 0; --k) out.push_back(static_cast<int>(-k));
       i += 2;
       continue;

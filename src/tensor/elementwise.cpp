@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "ir/build.h"
 #include "rules/constant_power.h"
+#include "tensor/corner.h"
 #include "tensor/create.h"
 #include "tensor/movement.h"
 #include "tensor/promotion.h"
@@ -20,7 +21,7 @@ Tensor apply(Op op, const Tensor& a) {
 
 // A function of floats.
 Tensor apply_float(Op op, const Tensor& a) {
-  return a.with(elementwise(op, {as_dtype(a, float_dtype(a.dtype()))}));
+  return a.with(elementwise(op, {as_dtype(a, float_dtype(a))}));
 }
 
 // Rounding: integers are round.
@@ -128,17 +129,17 @@ Tensor erf(const Tensor& a) {
   return apply_float(Op::Erf, a);
 }
 Tensor reciprocal(const Tensor& a) {
-  return div(number(cast(a, float_dtype(a.dtype())), 1), a);
+  return div(number(cast(a, float_dtype(a)), 1), a);
 }
 Tensor rsqrt(const Tensor& a) {
   return reciprocal(sqrt(a));
 }
 Tensor sigmoid(const Tensor& a) {
-  const Tensor e = exp(neg(cast(a, float_dtype(a.dtype()))));
+  const Tensor e = exp(neg(cast(a, float_dtype(a))));
   return reciprocal(add(number(e, 1), e));
 }
 Tensor relu(const Tensor& a) {
-  return maximum(a, number(a, 0));
+  return with_corner(maximum(a, number(a, 0)), Corner::Open);
 }
 Tensor sign(const Tensor& a) {
   const Tensor zero = number(a, 0);
@@ -165,7 +166,7 @@ Tensor mul(const Tensor& a, const Tensor& b) {
 }
 Tensor div(const Tensor& a, const Tensor& b) {
   const Tensor operands[] = {a, b};
-  Meeting m = meet_as(operands, float_dtype(common_dtype(operands)));
+  Meeting m = meet_as(operands, float_dtype(a.context(), common_dtype(operands)));
   return a.with(elementwise(Op::Div, std::move(m.nodes)));
 }
 Tensor floor_div(const Tensor& a, const Tensor& b) {
@@ -256,6 +257,19 @@ Tensor maximum(const Tensor& a, const Tensor& b) {
 }
 Tensor minimum(const Tensor& a, const Tensor& b) {
   return apply(Op::Min, a, b);
+}
+Tensor with_corner(const Tensor& extremum, Corner corner) {
+  const UOp& node = extremum.node();
+  if (!node.dtype().is_float() || (node.op() != Op::Max && node.op() != Op::Min)) return extremum;
+  for (const size_t i : {size_t{1}, size_t{0}}) {
+    UOp number = node.src(i);
+    while (has(number.op(), kMovement) && !is_bound(number)) number = UOp(number.src(0));
+    if (!number.is_const()) continue;
+    const UOp bound = make_bound(node.src(i), corner);
+    return extremum.with(i == 1 ? elementwise(node.op(), {node.src(0), bound})
+                                : elementwise(node.op(), {bound, node.src(1)}));
+  }
+  return extremum;
 }
 Tensor bit_and(const Tensor& a, const Tensor& b) {
   return apply_bits(Op::And, a, b, "and", true);

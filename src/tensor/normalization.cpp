@@ -13,7 +13,7 @@ namespace tiny {
 namespace {
 
 DType result_dtype(const Tensor& x) {
-  return float_dtype(x.dtype());
+  return float_dtype(x);
 }
 
 Tensor wide(const Tensor& x) {

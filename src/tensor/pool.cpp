@@ -253,7 +253,7 @@ Tensor avg_pool(const Tensor& given, const Window& window) {
   const Tensor x = input_of(given, window);
   const Pool p = plan(x, window);
   const size_t spatial = p.counts.size();
-  const DType dtype = float_dtype(x.dtype());
+  const DType dtype = float_dtype(x);
   const Tensor wide = cast(x, accumulator_dtype(dtype));
   const auto total = [](const Tensor& values, const Ints& axes) { return sum(values, axes); };
   const Tensor out = reduce_windows(wide, p, padded_with_zeros, total);

@@ -51,20 +51,55 @@ DType promoted(DType a, DType b) {
   return a.is_float() ? promoted_floats(a, b) : promoted_ints(a, b);
 }
 
-DType common_dtype(std::span<const Tensor> operands) {
+namespace {
+
+// The dtypes that strong and weak operands meet in; kVoid where there are none.
+struct Met {
   DType strong = kVoid;
   DType weak = kVoid;
+  bool is_unsure = false;  // the strong ones are integers that no integer type holds
+};
+
+Met met_of(std::span<const Tensor> operands) {
+  Met met;
+  bool has_float = false;
   for (const Tensor& t : operands) {
-    DType& met = t.weak() ? weak : strong;
-    met = met == kVoid ? t.dtype() : promoted(met, t.dtype());
+    DType& dtype = t.weak() ? met.weak : met.strong;
+    dtype = dtype == kVoid ? t.dtype() : promoted(dtype, t.dtype());
+    has_float |= !t.weak() && t.dtype().is_float();
   }
-  if (strong == kVoid) return weak;
-  if (weak == kVoid || category(weak) <= category(strong)) return strong;
-  return weak;
+  met.is_unsure = met.strong.is_float() && !has_float;
+  return met;
 }
 
-DType float_dtype(DType dtype) {
-  return dtype.is_float() ? dtype : kFloat32;
+bool is_weak(const Met& met) {
+  return met.strong == kVoid || met.is_unsure ||
+         (met.weak != kVoid && category(met.weak) > category(met.strong));
+}
+
+}  // namespace
+
+DType common_dtype(std::span<const Tensor> operands) {
+  const Met met = met_of(operands);
+  if (!is_weak(met)) return met.strong;
+  const Context& context = operands.front().context();
+  const DType highest = met.is_unsure ? met.strong : met.weak;
+  return highest.is_bool()  ? highest
+         : highest.is_int() ? context.default_int()
+                            : context.default_float();
+}
+
+bool meet_weakly(std::span<const Tensor> operands) {
+  return is_weak(met_of(operands));
+}
+
+Tensor weak_like(const Tensor& result, std::span<const Tensor> operands) {
+  if (result.context().flags().weak_results == 0 || result.dtype().is_bool()) return result;
+  return meet_weakly(operands) ? result.as_weak() : result;
+}
+
+DType float_dtype(const Context& context, DType dtype) {
+  return dtype.is_float() ? dtype : context.default_float();
 }
 
 DType accumulator_dtype(DType dtype) {
@@ -76,7 +111,7 @@ DType sum_dtype(DType dtype) {
 }
 
 UOp as_dtype(const Tensor& operand, DType dtype) {
-  if (operand.weak() && operand.dtype().is_float() && dtype.is_float())
+  if (operand.is_number() && operand.dtype().is_float() && dtype.is_float())
     return operand.graph().constant(dtype, operand.weak_value());
   return cast(operand.node(), dtype);
 }

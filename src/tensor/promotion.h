@@ -14,8 +14,17 @@ DType promoted(DType a, DType b);
 // The dtype that operands meet in, weak scalars included.
 DType common_dtype(std::span<const Tensor> operands);
 
-// `dtype` if it is a float, float32 otherwise: what functions of floats compute in.
-DType float_dtype(DType dtype);
+// Whether the dtype of what such operands make gives way to others, where the settings have it so:
+// no strong operand is of its category.
+bool meet_weakly(std::span<const Tensor> operands);
+// `result`, weak if its operands meet weakly and the settings have that.
+Tensor weak_like(const Tensor& result, std::span<const Tensor> operands);
+
+// `dtype` if it is a float, the default one otherwise: what functions of floats compute in.
+DType float_dtype(const Context& context, DType dtype);
+inline DType float_dtype(const Tensor& a) {
+  return float_dtype(a.context(), a.dtype());
+}
 // What sums and products accumulate in: float32 for 16-bit floats.
 DType accumulator_dtype(DType dtype);
 // What the sum or product of `dtype` is: int64 for bool and small integers.

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
+#include "tensor/indexing.h"
 #include "tensor/matmul.h"
 #include "tensor/movement.h"
 #include "tensor/reduce.h"
@@ -73,18 +74,53 @@ Tensor quantized(const Tensor& scaled, const Tensor& zero, DType to) {
   return cast(minimum(maximum(moved, low), high), to);
 }
 
+Tensor over_scale(const Tensor& x, const QuantizationParameters& p, DType precision) {
+  return cast(x, precision) / cast(spread(p.scale, x, p), precision);
+}
+
 Tensor quantize(const Tensor& x, const QuantizationParameters& p, DType to,
                 std::optional<DType> precision) {
   const DType dtype = precision.value_or(p.scale.dtype());
-  const Tensor scaled = cast(x, dtype) / cast(spread(p.scale, x, p), dtype);
-  return quantized(scaled, p.zero ? spread(p.zero, x, p) : Tensor(), to);
+  return quantized(over_scale(x, p, dtype), p.zero ? spread(p.zero, x, p) : Tensor(), to);
 }
 
 Tensor dequantize(const Tensor& x, const QuantizationParameters& p, DType to) {
-  Tensor centered = cast(x, kInt32);
-  if (p.zero) centered = centered - cast(spread(p.zero, x, p), kInt32);
+  const DType counted = x.dtype().is_float() ? kFloat32 : kInt32;
+  Tensor centered = cast(x, counted);
+  if (p.zero) centered = centered - cast(spread(p.zero, x, p), counted);
   const DType wide = to.bits() < 32 ? kFloat32 : to;
   return cast(cast(centered, wide) * cast(spread(p.scale, x, p), wide), to);
+}
+
+Tensor unpack_bits(const Tensor& bytes, int64_t bits) {
+  require(bytes.dtype() == kUInt8 && bytes.rank() > 0 &&
+              (bits == 1 || bits == 2 || bits == 4 || bits == 8),
+          Status::InvalidArgument, "unpack_bits: numbers of ", bits, " bits in ", bytes.dtype(),
+          " ", bytes.shape(), "; wanted 1, 2, 4 or 8 of uint8 with an axis");
+  if (bits == 8) return bytes;
+  const int64_t each = 8 / bits, rank = bytes.rank();
+  const Tensor shift = positions(bytes.context_ref(), kUInt8, each, rank, rank + 1);
+  const Tensor apart =
+      bit_and(shift_right(unsqueeze(bytes, {rank}), shift * number_int(bytes, bits)),
+              number_int(bytes, (1 << bits) - 1));
+  Shape joined = bytes.shape();
+  joined.back() = joined.back() * Dim(each);
+  return reshape(apart, joined);
+}
+
+Tensor dequantize_packed(const Tensor& x, int64_t bits, const Tensor& scale, const Tensor& zero,
+                         int64_t block) {
+  const Tensor numbers = unpack_bits(x, bits);
+  const int64_t last = numbers.rank() - 1;
+  Tensor point = number(scale, static_cast<double>(1 << (bits - 1)));
+  if (zero) {
+    const bool is_packed = zero.dtype() == kUInt8;
+    const Tensor all = is_packed ? unpack_bits(zero, bits) : zero;
+    point = cast(slice_axis(all, all.rank() - 1, 0, scale.shape().back()), scale.dtype());
+  }
+  const QuantizationParameters p{scale, {}, last, block};
+  const Tensor moved = cast(numbers, scale.dtype()) - (zero ? spread(point, numbers, p) : point);
+  return moved * spread(scale, numbers, p);
 }
 
 Quantized quantize_dynamically(const Tensor& x) {

@@ -23,8 +23,19 @@ struct QuantizationParameters {
 // there is none.
 Tensor quantize(const Tensor& x, const QuantizationParameters& parameters, DType to,
                 std::optional<DType> precision = {});
-// (x - zero) * scale, made in float32 at least and rounded once.
+// x / scale in `precision`, before it is rounded.
+Tensor over_scale(const Tensor& x, const QuantizationParameters& parameters, DType precision);
+// (x - zero) * scale, of integers or floats, made in float32 at least and rounded once.
 Tensor dequantize(const Tensor& x, const QuantizationParameters& parameters, DType to);
+
+// Unsigned numbers of `bits` (1, 2, 4 or 8) that stand side by side in the bytes of the last axis,
+// the lowest bits first, as uint8 each: the axis is 8 / bits times as long.
+Tensor unpack_bits(const Tensor& bytes, int64_t bits);
+// (x - zero) * scale for numbers of `bits` packed along the last axis of x, of which each `block`
+// has a scale along the last axis of `scale`: [.., 8 / bits times as many], in the scale's dtype.
+// The zero is of the scale's shape, packed in bytes as x is, or none, which is 2^(bits - 1).
+Tensor dequantize_packed(const Tensor& x, int64_t bits, const Tensor& scale, const Tensor& zero,
+                         int64_t block);
 
 struct Quantized {
   Tensor values;

@@ -131,6 +131,18 @@ Tensor random_bits(const Tensor& key, int64_t count) {
   return slice_axis(concat(std::vector{made.first, made.second}, 0), 0, 0, count);
 }
 
+Tensor random_at(const Tensor& key, const Tensor& counters) {
+  require(counters.dtype() == kUInt32 && counters.rank() >= 1 && counters.shape()[0].is(2),
+          Status::InvalidArgument, "counters of ", counters.dtype(), " and shape ",
+          counters.shape(), "; wanted uint32 [2, ..]");
+  const auto half = [&](int64_t i) { return slice_axis(counters, 0, i, i + 1); };
+  const auto word = [&](int64_t i) {
+    return reshape(half_of_key(key, i), Shape(static_cast<size_t>(counters.rank()), Dim(1)));
+  };
+  const ThreefryWords made = threefry2x32({word(0), word(1)}, {half(0), half(1)});
+  return concat(std::vector{made.first, made.second}, 0);
+}
+
 Tensor random_uniform(const Tensor& key, DType dtype, const Ints& shape) {
   require(dtype.is_float(), Status::DType, "uniform numbers of ", dtype, "; wanted floats");
   const int64_t count = count_of(shape);

@@ -45,7 +45,7 @@ Tensor min(const Tensor& a, const Ints& axes, bool keepdims) {
 }
 
 Tensor mean(const Tensor& a, const Ints& axes, bool keepdims) {
-  const DType dtype = float_dtype(a.dtype());
+  const DType dtype = float_dtype(a);
   const Tensor total = reduce_as_is(cast(a, accumulator_dtype(dtype)), Op::Add, axes, keepdims);
   const Tensor count = cast(size_tensor(a.context_ref(), reduced_count(a, axes)), total.dtype());
   return cast(div(total, count), dtype);

@@ -254,6 +254,9 @@ void TensorRun::set_input(size_t index, const Tensor& tensor) {
     require_apart_of_outputs(index,
                              {*memory, element_count(tensor) * port.dtype.bytes(), "the tensor"});
     run_->bind_input(port.number, memory);
+  } else if (run_) {
+    // Of no elements, but a kernel may have it as a parameter.
+    run_->bind_input(static_cast<int64_t>(index), context_->allocate(1));
   }
   inputs_[index].memory.is_bound = false;
   inputs_[index].is_bound = true;

@@ -63,7 +63,8 @@ class Tensor {
   // memory is never written: a write gives the tensor other memory first.
   static Tensor of_memory(Ref<Context> context, const UOp& buffer, const View& view,
                           bool is_own = true);
-  // A bare number: it takes the dtype of what it meets; alone it is int64 or float32.
+  // A bare number: it takes the dtype of what it meets; alone it is what the context's settings
+  // say.
   static Tensor weak_int(Ref<Context> context, const Dim& value);
   static Tensor weak_float(Ref<Context> context, double value);
 
@@ -76,8 +77,12 @@ class Tensor {
   TensorShape shape() const { return TensorShape(node_); }
   int64_t rank() const { return static_cast<int64_t>(shape_of(node_).size()); }
   DType dtype() const { return node_.dtype(); }
+  // Whether it takes the dtype of what it meets: a bare number, and where the context's settings
+  // say so what follows from bare numbers alone.
   bool weak() const { return weak_; }
-  double weak_value() const { return weak_value_; }  // of a weak float, unrounded
+  bool is_number() const { return is_number_; }
+  double weak_value() const { return weak_value_; }  // of a number that is a float, unrounded
+  Tensor as_weak() const;
   explicit operator bool() const { return static_cast<bool>(node_); }
   // Another value of the same context.
   Tensor with(UOp node) const { return Tensor(context_, std::move(node)); }
@@ -98,6 +103,7 @@ class Tensor {
   mutable UOp node_;
   mutable UOp seen_;  // the cell's node when node_ was made
   bool weak_ = false;
+  bool is_number_ = false;
   double weak_value_ = 0;
 };
 

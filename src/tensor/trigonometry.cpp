@@ -34,16 +34,16 @@ Tensor sinh_of(const Tensor& a) {
 // Halving the angle twice leaves |a| < 0.2, where eleven terms of the series are exact to double.
 Tensor atan_of(const Tensor& a) {
   const Tensor one = number(a, 1.0);
-  const Tensor size = abs(a);
-  const Tensor inverted = less(one, size);
-  Tensor t = where(inverted, reciprocal(size), size);
+  const Tensor inverted = less(one, abs(a));
+  Tensor t = where(inverted, reciprocal(a), a);
   for (int i = 0; i < 2; ++i) t = t / (one + sqrt(one + square(t)));
   const Tensor z = square(t);
   Tensor series = number(a, 1.0 / 21);
   for (int k = 9; k >= 0; --k) series = number(a, 1.0 / (2 * k + 1)) - z * series;
   const Tensor angle = t * series * number(a, 4.0);
-  const Tensor whole = where(inverted, number(a, std::numbers::pi / 2) - angle, angle);
-  return where(less(a, number(a, 0.0)), neg(whole), whole);
+  const double right = std::numbers::pi / 2;
+  const Tensor quarter = where(less(a, number(a, 0.0)), number(a, -right), number(a, right));
+  return where(inverted, quarter - angle, angle);
 }
 
 Tensor asin_of(const Tensor& a) {
@@ -66,11 +66,12 @@ Tensor is_far(const Tensor& a) {
 
 Tensor asinh_of(const Tensor& a) {
   const Tensor one = number(a, 1.0);
-  const Tensor size = abs(a);
+  const Tensor is_below = less(a, number(a, 0.0));
+  const Tensor size = where(is_below, neg(a), a);  // not abs, whose slope at 0 is 0
   const Tensor z = square(size);
   const Tensor near = log1p(size + z / (one + sqrt(one + z)));
   const Tensor whole = where(is_far(size), far_log(size), near);
-  return where(less(a, number(a, 0.0)), neg(whole), whole);
+  return where(is_below, neg(whole), whole);
 }
 
 Tensor acosh_of(const Tensor& a) {
@@ -86,7 +87,7 @@ Tensor atanh_of(const Tensor& a) {
 using Function = Tensor(const Tensor&);
 
 Tensor in_wide(Function* function, const Tensor& a) {
-  const DType result = float_dtype(a.dtype());
+  const DType result = float_dtype(a);
   const DType wide = accumulator_dtype(result);
   return cast(function(cast(a, wide)), result);
 }

@@ -21,7 +21,8 @@ Ints numbers(const Shape& shape) {
   return const_dims(shape);
 }
 
-// Whether the value has memory, in whatever order its elements are there.
+}  // namespace
+
 bool has_value(const UOp& node) {
   UOp base = node;
   while (!storage_of(base)) {
@@ -34,13 +35,16 @@ bool has_value(const UOp& node) {
   return as_view(node, stored).has_value();
 }
 
-// What to compute so that the cell's elements are in memory, row-major.
+namespace {
+
+// What to compute so that the cell's elements are in memory, row-major.  A constant's node is
+// everyone's: it never names memory, which could be written to.
 UOp whole_value(const UOp& node) {
   UOp base = node;
   while (base.op() == Op::Reshape) base = UOp(base.src(0));
   const bool other_order =
       has(base.op(), kMovement) && base.op() != Op::Pad && !repeats_elements(base);
-  return other_order ? node.graph().make(Op::Contiguous, {node}) : node;
+  return other_order || base.is_const() ? node.graph().make(Op::Contiguous, {node}) : node;
 }
 
 // Lets the cell name the memory that holds its computed value.
@@ -106,6 +110,10 @@ std::string schedule_json(std::span<Tensor* const> tensors) {
   return schedule_json(tensors.front()->context(), wanted_of(tensors).nodes);
 }
 
+UOp scheduled_store(std::span<Tensor* const> tensors, size_t kernel, size_t store) {
+  return scheduled_store(tensors.front()->context(), wanted_of(tensors).nodes, kernel, store);
+}
+
 void read(Tensor& tensor, void* data, int64_t bytes) {
   numbers(tensor.shape());
   const int64_t want = element_count(tensor) * tensor.dtype().bytes();
@@ -124,7 +132,8 @@ void read(Tensor& tensor, void* data, int64_t bytes) {
 }
 
 Ref<Storage> writable_memory(Tensor& tensor) {
-  require(!tensor.weak(), Status::InvalidArgument, "a scalar is a number, not memory to write to");
+  require(!tensor.is_number(), Status::InvalidArgument,
+          "a scalar is a number, not memory to write to");
   numbers(tensor.shape());
   const View& view = tensor.view();
   require(all_const(view.strides) && view.offset.is_const() &&
@@ -160,7 +169,7 @@ bool lies_as_viewed(const Tensor& tensor) {
 }  // namespace
 
 Elements elements_of(Tensor& tensor) {
-  require(!tensor.weak(), Status::InvalidArgument,
+  require(!tensor.is_number(), Status::InvalidArgument,
           "a scalar is a number and has no memory: use a tensor of one element");
   numbers(tensor.shape());
   if (product(tensor.shape()).is(0)) return {};

@@ -21,6 +21,9 @@ void assign(Tensor& target, const Tensor& value);
 // `target` has what it had.  Of several such values, each takes what the one before left.
 void assign_along(const Tensor& target, const Tensor& value, const Tensor& companion);
 
+// Whether the value has memory, in whatever order its elements are there.
+bool has_value(const UOp& node);
+
 // Computes `tensor` if need be and copies its elements, row-major, to `data`; `bytes` must be their
 // exact size.  The tensor may become a view of memory.
 void read(Tensor& tensor, void* data, int64_t bytes);
@@ -47,5 +50,6 @@ Ints strides_of(const Tensor& tensor);
 
 // The kernels that realize() would launch (engine/records.h); nothing runs.
 std::string schedule_json(std::span<Tensor* const> tensors);
+UOp scheduled_store(std::span<Tensor* const> tensors, size_t kernel, size_t store);
 
 }  // namespace tiny

@@ -40,6 +40,25 @@ Tensor windows(const Tensor& x, const Ints& kernel, const Ints& strides, const I
   return x.with(make_unfold(x.node(), unfolding));
 }
 
+Tensor windows(const Tensor& x, const Window& window) {
+  const size_t spatial = window.kernel.size();
+  require(x.shape().size() >= spatial, Status::Shape, "windows of ", spatial, " axes over shape ",
+          x.shape());
+  require(window.layout == Layout::ChannelsFirst, Status::InvalidArgument,
+          "windows: the window has a layout; they lie over the last axes");
+  const Window w =
+      complete(window, window.kernel, x.shape().from(x.shape().size() - spatial), "windows");
+  const Tensor padded = pad_spatial(x, w.before, w.after, 0);
+  Shape counts;
+  for (size_t i = 0; i < spatial; ++i) {
+    const Dim& size = padded.shape()[padded.shape().size() - spatial + i];
+    counts.push_back(window_count(size, w.kernel[i], w.strides[i], w.dilations[i]));
+    require(decide_less_equal(1, counts[i]), Status::Shape, "windows: kernel ", list_text(w.kernel),
+            " does not fit into ", padded.shape());
+  }
+  return windows(padded, w.kernel, w.strides, w.dilations, counts);
+}
+
 Window Window::with_kernel(Ints sizes) const {
   Window out = *this;
   out.kernel = std::move(sizes);

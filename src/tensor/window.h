@@ -56,6 +56,9 @@ Dim window_count(const Dim& size, int64_t kernel, int64_t stride, int64_t dilati
 Tensor windows(const Tensor& x, const Ints& kernel, const Ints& strides, const Ints& dilations,
                const Shape& counts);
 
+// The same of every window that fits, with zeros where the window is padded.
+Tensor windows(const Tensor& x, const Window& window);
+
 // Cross-correlation: weight is [out channels, channels / groups, kernel..], bias (may be no tensor)
 // is [out channels].  16-bit floats accumulate in float32.
 Tensor conv(const Tensor& x, const Tensor& weight, const Tensor& bias, const Window& window);

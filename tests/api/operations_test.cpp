@@ -307,6 +307,10 @@ Outputs case_conv_transpose(Operands& o) {
   return MADE(tiny_conv_transpose, o.floats({1, 2, 3, 3}), o.floats({2, 2, 2, 2}), o.floats({2}),
               w.window);
 }
+Outputs case_windows(Operands& o) {
+  const Windows w;
+  return MADE(tiny_windows, o.floats({1, 2, 4, 4}), w.window);
+}
 Outputs case_max_pool(Operands& o) {
   const Windows w;
   return MADE(tiny_max_pool, o.floats({1, 2, 4, 4}), w.window);
@@ -386,6 +390,9 @@ Outputs case_random_split(Operands& o) {
 }
 Outputs case_random_bits(Operands& o) {
   return MADE(tiny_random_bits, o.key(), 5);
+}
+Outputs case_random_at(Operands& o) {
+  return MADE(tiny_random_at, o.key(), o.key());
 }
 Outputs case_random_uniform(Operands& o) {
   return MADE(tiny_random_uniform, o.key(), TINY_FLOAT32, kTwos, 2);

@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "tensor/activation.h"
+#include "tensor/alias.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
 #include "tensor/indexing.h"
@@ -318,6 +319,25 @@ TEST_F(GradientTest, OfGradients) {
         return gradients(losses, ups, by)[0];
       },
       {point({4}), point({4})});
+}
+
+// A tensor that was computed since the loss was built of it is the same target, in any order of its
+// elements.
+TEST_F(GradientTest, ByWhatWasComputedMeanwhile) {
+  const Tensor x = tensor(point({2, 3}));
+  Tensor y = x * x, turned = permute(exp(x), {1, 0});
+  const Tensor losses[] = {sum(y * y, {0, 1}) + sum(turned * turned, {0, 1})};
+  const std::vector<Tensor> by{x, y, turned};
+  std::vector<std::vector<double>> want;
+  for (const Tensor& slope : gradients(losses, {}, by)) want.push_back(values(slope));
+  Tensor* both[] = {&y, &turned};
+  realize(both);
+  const std::vector<Tensor> again{x, y, turned};
+  const std::vector<Tensor> slopes = gradients(losses, {}, again);
+  for (size_t i = 0; i < slopes.size(); ++i) EXPECT_EQ(values(slopes[i]), want[i]) << i;
+  const std::vector<Tensor> others{x, tensor(point({1})), y, detach(x)};
+  EXPECT_EQ(made_of(losses[0], others), (std::vector<int64_t>{0, 2}));
+  EXPECT_EQ(made_of(detach(y) + y, {{y}}), (std::vector<int64_t>{0}));
 }
 
 }  // namespace

@@ -515,5 +515,18 @@ TEST_P(Writes, RandomSequencesHaveTheValuesOfAnEagerModel) {
   }
 }
 
+// All constants of a value are one node: the memory of one of them is not that of others.
+TEST_P(Writes, AConstantStaysWhatItIs) {
+  for (const Ints& shape : {Ints{1}, Ints{2}}) {
+    Tensor zeros = full(context_, kFloat32, shape, 0);
+    Tensor* one[] = {&zeros};
+    realize(one);
+    assign(zeros, scalar(5));
+    realize(one);
+    EXPECT_EQ(get(add(make({1, 2}), full(context_, kFloat32, shape, 0))), (Floats{1, 2}));
+    EXPECT_EQ(get(full(context_, kFloat32, {1}, 0)), (Floats{0}));
+  }
+}
+
 }  // namespace
 }  // namespace tiny

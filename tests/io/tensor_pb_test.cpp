@@ -111,13 +111,27 @@ TEST(TensorPb, BoolsAreZeroOrOne) {
 
 TEST(TensorPb, TypesTheEngineLacksAreNamed) {
   for (const auto& [number, name] :
-       {std::pair{8, "STRING"}, {14, "COMPLEX64"}, {17, "FLOAT8E4M3FN"}, {22, "INT4"}}) {
+       {std::pair{8, "STRING"}, {14, "COMPLEX64"}, {15, "COMPLEX128"}}) {
     TensorData data;
     data.type = number;
     data.name = "w";
     testing::expect_failure(testing::failure_of([&] { to_host_tensor(data); }), Status::Unsupported,
                             {cat("tensor \"w\" has the element type ", name)});
   }
+}
+
+TEST(TensorPb, NarrowTypesComeInWholeBytes) {
+  const auto packed = [](int type, int64_t count, const char* bytes) {
+    return to_host_tensor(parse(tensor("", type, {count}).text(f::raw_data, bytes)));
+  };
+  const HostTensor whole = packed(22, 3, "\x8F\x07");  // -1, -8, 7
+  EXPECT_EQ(whole.dtype, kInt8);
+  EXPECT_EQ(whole.bytes.text(), "\xFF\xF8\x07");
+  EXPECT_EQ(packed(21, 3, "\x8F\x07").bytes.text(), "\x0F\x08\x07");
+  EXPECT_EQ(packed(26, 5, "\xB1\x03").bytes.text(), std::string("\x01\x00\xFF\xFE\xFF", 5));
+  const HostTensor real = packed(17, 2, "\x7F\x38");
+  EXPECT_EQ(real.dtype, kUInt8);
+  EXPECT_EQ(real.bytes.text(), "\x7F\x38");
 }
 
 TEST(TensorPb, SequencesAndOptionalsAreRefusedByName) {

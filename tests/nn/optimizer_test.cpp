@@ -62,13 +62,14 @@ class Definition {
   }
   void sgd(Doubles& w, Doubles& g) {
     for (size_t i = 0; i < w.size(); ++i) {
-      double d = g[i] + s_["weight_decay"] * w[i];
+      const double before = s_["classic"] != 0 ? s_["lr"] : 1;
+      double d = before * (g[i] + s_["weight_decay"] * w[i]);
       if (s_["momentum"] != 0) {
         double& b = sized(a_, w)[i];
         b = t_ == 1 ? d : s_["momentum"] * b + (1 - s_["dampening"]) * d;
         d = s_["nesterov"] != 0 ? d + s_["momentum"] * b : b;
       }
-      w[i] -= s_["lr"] * d;
+      w[i] -= s_["lr"] / before * d;
     }
   }
   void adam(Doubles& w, Doubles& g) {
@@ -96,10 +97,11 @@ class Definition {
     const double local =
         size > 0 && slope > 0 ? s_["trust"] * size / (slope + s_["weight_decay"] * size) : 1;
     for (size_t i = 0; i < w.size(); ++i) {
-      const double d = s_["lr"] * local * (g[i] + s_["weight_decay"] * w[i]);
+      const double rate = s_["lr"] * local, before = s_["classic"] != 0 ? rate : 1;
+      const double d = before * (g[i] + s_["weight_decay"] * w[i]);
       double& b = sized(a_, w)[i];
       b = s_["momentum"] * b + d;
-      w[i] -= s_["nesterov"] != 0 ? d + s_["momentum"] * b : b;
+      w[i] -= rate / before * (s_["nesterov"] != 0 ? d + s_["momentum"] * b : b);
     }
   }
   // The matrix is [3, 2]: its transpose goes through the iteration.
@@ -122,11 +124,11 @@ class Definition {
           for (size_t k = 0; k < 3; ++k) a[i][j] += x[i][k] * x[j][k];
       for (size_t i = 0; i < 2; ++i)
         for (size_t j = 0; j < 2; ++j)
-          b[i][j] = -4.7750 * a[i][j] + 2.0315 * (a[i][0] * a[0][j] + a[i][1] * a[1][j]);
+          b[i][j] = s_["ns_b"] * a[i][j] + s_["ns_c"] * (a[i][0] * a[0][j] + a[i][1] * a[1][j]);
       auto next = x;
       for (size_t i = 0; i < 2; ++i)
         for (size_t k = 0; k < 3; ++k)
-          next[i][k] = 3.4445 * x[i][k] + b[i][0] * x[0][k] + b[i][1] * x[1][k];
+          next[i][k] = s_["ns_a"] * x[i][k] + b[i][0] * x[0][k] + b[i][1] * x[1][k];
       x = next;
     }
     for (size_t i = 0; i < w.size(); ++i)
@@ -197,13 +199,16 @@ const Trial kTrials[] = {
     {OptimizerKind::Sgd, {{"lr", 0.05}}},
     {OptimizerKind::Sgd, {{"lr", 0.05}, {"momentum", 0.9}, {"weight_decay", 0.1}, {"nesterov", 1}}},
     {OptimizerKind::Sgd, {{"momentum", 0.8}, {"dampening", 0.3}, {"maximize", 1}}},
+    {OptimizerKind::Sgd, {{"momentum", 0.8}, {"classic", 1}, {"nesterov", 1}}},
     {OptimizerKind::Adam, {{"lr", 0.02}, {"weight_decay", 0.1}}},
     {OptimizerKind::Adam, {{"amsgrad", 1}, {"beta1", 0.8}, {"beta2", 0.95}}},
     {OptimizerKind::AdamW, {{"lr", 0.02}}},
     {OptimizerKind::Lamb, {{"lr", 0.02}, {"weight_decay", 0.1}}},
     {OptimizerKind::Lars, {{"lr", 2}}},
     {OptimizerKind::Lars, {{"lr", 2}, {"nesterov", 1}, {"momentum", 0.5}}},
+    {OptimizerKind::Lars, {{"lr", 2}, {"classic", 0}}},
     {OptimizerKind::Muon, {{"lr", 0.02}}},
+    {OptimizerKind::Muon, {{"ns_a", 2}, {"ns_b", -1.5}, {"ns_c", 0.5}}},
     {OptimizerKind::Muon, {{"nesterov", 0}, {"ns_steps", 3}}},
     {OptimizerKind::RmsProp, {{"lr", 0.02}, {"weight_decay", 0.1}}},
     {OptimizerKind::RmsProp, {{"centered", 1}, {"momentum", 0.9}}},

@@ -44,7 +44,11 @@ std::string types_table() {
   std::vector<std::string> without;
   for (int64_t number = 1; tensor_type(number); ++number) {
     const TensorTypeInfo& type = *tensor_type(number);
-    if (type.ours == ScalarType::Void)
+    if (is_narrow(type))
+      text +=
+          cat("| `", type.name, "` | ", type.bits < 8 && type.name[0] != 'F' ? "" : "its bits, in ",
+              "`", to_string(carrier_of(type)), "` |\n");
+    else if (type.ours == ScalarType::Void)
       without.push_back(cat("`", type.name, "`"));
     else
       text += cat("| `", type.name, "` | `", to_string(DType(type.ours)), "` |\n");

@@ -143,6 +143,7 @@ class Mutator {
     const std::span<const Row> rows = all[below(all.size())];
     const Row& row = rows[below(rows.size())];
     node.op_type = row.op_type;
+    node.domain = row.domain;
     node.version = row.last;
   }
 
@@ -204,13 +205,16 @@ std::string trouble(const std::string& folder, uint64_t seed) {
   return ended.text;
 }
 
-// MUTATION_SEED and MUTATION_COUNT choose others than the few of every run.
+// MUTATION_SEED and MUTATION_COUNT choose others than the few of every run, MUTATION_CASES a folder
+// of other cases (tests/peers/contributed_test.py and ml_test.py write theirs with --save).
 TEST(Mutation, SenselessModelsEndWithAnError) {
   const fs::path package = tiny::testing::onnx_package();
   if (package.empty()) GTEST_SKIP() << tiny::testing::kNoOnnxPackage;
   const uint64_t first = number_from("MUTATION_SEED", 1);
   const uint64_t count = number_from("MUTATION_COUNT", 1000);
-  const std::vector<std::string> cases = cases_below(package / "backend/test/data/node");
+  const char* const other = std::getenv("MUTATION_CASES");
+  const fs::path folder_of_cases = other ? fs::path(other) : package / "backend/test/data/node";
+  const std::vector<std::string> cases = cases_below(folder_of_cases);
   size_t troubles = 0;
   for (uint64_t seed = first; seed < first + count && troubles < 30; ++seed) {
     const std::string& folder = cases[std::mt19937_64(seed)() % cases.size()];

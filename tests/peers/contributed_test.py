@@ -1,11 +1,12 @@
 """The operators of onnxruntime's own (com.microsoft) against onnxruntime, in small models of one node each.
 
-    TINY_CLI=build/release/tools/tiny contributed_test.py [PATTERN]
+    TINY_CLI=build/release/tools/tiny contributed_test.py [PATTERN] [--save FOLDER]
 
 Each case runs on machine code (one thread and two) and in the interpreter, under TINY_SPEC=1, with fixed sizes
-and with free ones.
+and with free ones. --save writes the cases as the onnx package has its own, and runs none.
 """
 
+import argparse
 import os
 import pathlib
 import re
@@ -16,7 +17,11 @@ import tempfile
 try:
     import numpy as np
     import onnxruntime
-    from onnx import helper, numpy_helper
+    import contributed_attention
+    import contributed_layout
+    import contributed_quantized
+    from case_folder import save_case
+    from contributed_case import QUANTISED, Case, floats, integers, random
 except ImportError as missing:
     print(f"skipped: this interpreter lacks {missing.name}; scripts/setup.sh makes one that has it")
     sys.exit(77)
@@ -24,51 +29,6 @@ except ImportError as missing:
 HERE = pathlib.Path(__file__).resolve().parent
 TINY = os.environ.get("TINY_CLI", str(HERE.parents[1] / "build/release/tools/tiny"))
 RUNS = [("cpu", 1), ("cpu", 2), ("interp", 1)]
-# A value that lies between two of eight bits goes to either where it was summed in another order.
-QUANTISED = 2e-2
-
-
-def random(seed):
-    return np.random.default_rng(seed)
-
-
-def floats(seed, *shape):
-    return random(seed).standard_normal(shape).astype(np.float32)
-
-
-def integers(seed, kind, *shape):
-    limits = np.iinfo(kind)
-    return random(seed).integers(limits.min, limits.max + 1, shape).astype(kind)
-
-
-class Case:
-    """One node: inputs by name (None: left out), those of `weights` as initializers."""
-
-    def __init__(self, name, op, inputs, outputs=1, weights=(), tolerance=1e-4, **attributes):
-        self.name, self.inputs, self.tolerance = name, dict(inputs), tolerance
-        self.weights = set(weights)
-        names = [n if v is not None else "" for n, v in inputs.items()]
-        outputs = outputs if isinstance(outputs, list) else [f"y{i}" for i in range(outputs)]
-        self.outputs = [n for n in outputs if n]
-        self.node = helper.make_node(op, names, outputs, domain="com.microsoft", **attributes)
-
-    def given(self):
-        return {n: v for n, v in self.inputs.items() if v is not None and n not in self.weights}
-
-    def model(self, free):
-        def port(name, value):
-            kind = helper.np_dtype_to_tensor_dtype(value.dtype)
-            shape = [f"{name}_{i}" for i in range(value.ndim)] if free else value.shape
-            return helper.make_tensor_value_info(name, kind, shape)
-
-        weights = [numpy_helper.from_array(self.inputs[n], n) for n in self.weights]
-        graph = helper.make_graph([self.node], self.name, [port(n, v) for n, v in self.given().items()],
-                                  [helper.make_empty_tensor_value_info(n) for n in self.outputs],
-                                  weights)  # fmt: skip
-        sets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
-        return helper.make_model(graph, opset_imports=sets, ir_version=8)
-
-
 def activations():
     x, bias = floats(1, 3, 5, 16), floats(2, 16)
     for op, has_bias in (("Gelu", 0), ("BiasGelu", 1), ("FastGelu", 1), ("FastGelu", 0), ("QuickGelu", 0)):
@@ -159,17 +119,41 @@ def quantised_lstm():
                            tolerance=QUANTISED, hidden_size=hidden, direction=direction)  # fmt: skip
 
 
-CASES = (activations, normalizations, products, quantised_products, quantised_lstm)
+CASES = (activations, normalizations, products, quantised_products, quantised_lstm, *contributed_attention.CASES,
+         *contributed_quantized.CASES, *contributed_layout.CASES)  # fmt: skip
 
 
-def check(case, folder):
-    """What is wrong with the case, by line."""
+def wanted_of(case):
+    """The outputs by name, of onnxruntime if it has the operator."""
+    if case.wanted is not None:
+        return case.wanted
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(case.model(False).SerializeToString(), options,
                                            providers=["CPUExecutionProvider"])  # fmt: skip
-    wanted = dict(zip(case.outputs, session.run(case.outputs, case.given())))
+    return dict(zip(case.outputs, session.run(case.outputs, case.given())))
+
+
+def difference(case, got, want):
+    """How far outputs are apart, as a share of what they may be."""
+    if got.shape != want.shape or got.dtype != want.dtype:
+        return float("inf")
+    if want.size == 0:
+        return 0.0
+    got, want = got.astype(np.float64), want.astype(np.float64)
+    finite = np.isfinite(want)
+    if not (np.array_equal(finite, np.isfinite(got)) and np.array_equal(got[~finite], want[~finite])):
+        return float("inf")
+    error = np.abs(got[finite] - want[finite]).max(initial=0)
+    if case.steps:
+        return error / (case.steps + 0.5)
+    return error / max(np.abs(want[finite]).max(initial=0), 1e-30) / case.tolerance if error else 0.0
+
+
+def check(case, folder):
+    """What is wrong with the case, by line."""
+    wanted = wanted_of(case)
     np.savez(folder / "inputs.npz", **case.given())
     for free in (False, True):
         path = folder / ("free.onnx" if free else "fixed.onnx")
@@ -185,14 +169,23 @@ def check(case, folder):
                 continue
             with np.load(folder / "outputs.npz") as got:
                 for name, want in wanted.items():
-                    error = np.abs(got[name] - want).max() / np.abs(want).max()
-                    if got[name].shape != want.shape or not error <= case.tolerance:
-                        yield f"{where}: {name} of {got[name].shape} has an error of {error:.1e}"
+                    error = difference(case, got[name], want)
+                    if not error <= 1:
+                        yield (f"{where}: {name} of {got[name].dtype} {got[name].shape} is {error:.1e} times as far "
+                               f"from {want.dtype} {want.shape} as it may be")  # fmt: skip
 
 
 def main():
-    pattern = re.compile(sys.argv[1] if len(sys.argv) > 1 else "")
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("pattern", nargs="?", default="")
+    arguments.add_argument("--save", type=pathlib.Path)
+    given = arguments.parse_args()
+    pattern = re.compile(given.pattern)
     cases = [case for make in CASES for case in make() if pattern.search(case.name)]
+    if given.save:
+        for case in cases:
+            save_case(given.save / case.name, case.model(False).SerializeToString(), case.given())
+        return 0
     failures = []
     for case in cases:
         with tempfile.TemporaryDirectory() as folder:

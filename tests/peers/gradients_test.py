@@ -715,7 +715,14 @@ class Gradients(unittest.TestCase):
         self.assertEqual(slope(lambda x: x.abs(), -1, 0, 1), [-1, 0, 1])
         self.assertEqual(slope(lambda x: (x > 0).where(x.log(), 0), -1, 0, 2), [0, 0, 0.5])
         self.assertEqual(slope(lambda x: x.prod(), 0, 2, 3), [6, 0, 0])
-        self.assertEqual(slope(lambda x: x.clip(1, 2), 0, 1.5, 3, nan), [0, 1, 0, 1])
+        self.assertEqual(slope(lambda x: x.clip(1, 2), 0, 1, 1.5, 2, 3, nan), [0, 1, 1, 1, 0, 1])
+        self.assertEqual(slope(lambda x: x.maximum(1), 0, 1, 2, nan), [0, 0.5, 1, 1])
+        self.assertEqual(slope(lambda x: x.minimum(1), 0, 1, 2, nan), [1, 0.5, 0, 1])
+        self.assertEqual(slope(lambda x: x.softplus(), 0), [0.5])
+        self.assertEqual(slope(lambda x: x.exp() / (x.exp() + 1), -300, 0, 300), [0, 0.25, 0])
+        self.assertEqual(slope(lambda x: x.sigmoid(), -300, 0, 300), [0, 0.25, 0])
+        for name in ("Atan", "Asin", "Asinh", "Sinh", "Tan"):
+            self.assertEqual(slope(lambda x, name=name: tiny.op(name, x), 0, -0.0), [1, 1], name)
 
 
 def test_of(make):

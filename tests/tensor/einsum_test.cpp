@@ -90,6 +90,7 @@ TEST_P(Einsum, MistakesAreNamed) {
   expect_failure(failure("ij", {a_, b_}), Status::InvalidArgument, {"1 terms for 2 operands"});
   expect_failure(failure("ijk", {a_}), Status::Shape, {"\"ijk\"", "2 axes"});
   expect_failure(failure("i1", {a_}), Status::InvalidArgument, {"\"i1\""});
+  expect_failure(failure("...i...,j->", {a_, b_}), Status::InvalidArgument, {"\"...i...\""});
   expect_failure(failure("ij->k", {a_}), Status::InvalidArgument, {"ij->k"});
   expect_failure(failure("ii", {a_}), Status::Shape, {"2 and 3", "[2, 3]"});
   expect_failure(failure("", {}), Status::InvalidArgument, {"no tensors"});

@@ -49,6 +49,20 @@ TEST_F(RandomTest, TheBlockHasItsKnownAnswers) {
             (std::vector<uint32_t>{0x99ba4efe, 0xbb002be7, 0x483df7a0}));
 }
 
+// Random123's again, and what bits are made of.
+TEST_F(RandomTest, ABlockIsHadAtAnyCounter) {
+  const Tensor at = reshape(words({0x243f6a88, 0, 1, 0x85a308d3, 10, 11}), {2, 3});
+  const std::vector<uint32_t> made =
+      values<uint32_t>(random_at(words({0x13198a2e, 0x03707344}), at));
+  EXPECT_EQ(made[0], 0xc4923a9cU);
+  EXPECT_EQ(made[3], 0x483df7a0U);
+  const std::vector<uint32_t> bits =
+      values<uint32_t>(random_bits(words({0x13198a2e, 0x03707344}), 20));
+  EXPECT_EQ((std::vector{made[1], made[2], made[4], made[5]}),
+            (std::vector{bits[0], bits[1], bits[10], bits[11]}));
+  EXPECT_THROW(random_at(words({1, 2}), words({1, 2, 3})), Error);
+}
+
 // jax.extend.random.threefry_2x32((0, 1337), arange(20)).
 TEST_F(RandomTest, BitsAreJaxs) {
   EXPECT_EQ(values<uint32_t>(random_bits(words({0, 1337}), 20)),

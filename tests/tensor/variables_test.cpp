@@ -196,5 +196,33 @@ TEST_P(VariableProgram, CannotBeRealised) {
   }
 }
 
+// Keys of a model that generates: written where the run is, in place.
+TEST_P(VariableProgram, WritesWhereTheVariableSays) {
+  Tensor cache = some({2, 8, 3}, 0);
+  Floats want = testing::floats_of(cache);
+  const Dim at = variable("at", 0, 7);
+  const Tensor x = input({2, 1, 3});
+  Tensor part = slice(cache, {0, at, 0}, {2, at + 1, 3}, {1, 1, 1});
+  assign(part, x);
+  const Tensor sums = sum(slice(cache, {0, 0, 0}, {2, at + 1, 3}, {1, 1, 1}), {1});
+  const Ref<TensorRun> shared =
+      make_ref<TensorRun>(context_, compile_tensors(context_, {{x}}, {{sums, cache}}));
+  for (const int64_t i : {0, 1, 5, 7, 2}) {
+    const Tensor data = some({2, 1, 3}, i);
+    shared->set_variable(0, i);
+    const Floats got = run(*shared, {data});
+    const Floats given = testing::floats_of(data);
+    Floats sum_of(6);
+    for (size_t row = 0; row < 2; ++row)
+      for (size_t k = 0; k < 3; ++k) {
+        want[(row * 8 + static_cast<size_t>(i)) * 3 + k] = given[row * 3 + k];
+        for (size_t j = 0; j <= static_cast<size_t>(i); ++j)
+          sum_of[row * 3 + k] += want[(row * 8 + j) * 3 + k];
+      }
+    expect_near(got, sum_of);
+    EXPECT_EQ(testing::floats_of(cache), want);
+  }
+}
+
 }  // namespace
 }  // namespace tiny

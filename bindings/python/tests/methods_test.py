@@ -178,7 +178,7 @@ class Beside(unittest.TestCase):
         r, c = Tensor(rows.numpy()), Tensor(columns.numpy())
         for mine, theirs in ((x[r], self.t[rows]), (x[:, c], self.t[:, columns]), (x[..., c], self.t[..., columns]),
                              (x[r, c], self.t[rows, columns]), (x[r, :, c], self.t[rows, :, columns]),
-                             (x[:, c, r], self.t[:, columns, rows]), (x[1, :, c], self.t[1, :, columns]),
+                             (x[:, c, r], self.t[:, columns, rows]), (x[1][:, c], self.t[1, :, columns]),
                              (x[r, 1, c], self.t[rows, 1, columns]), (x[:, -1, c], self.t[:, -1, columns]),
                              (x[r, 1:, ::2], self.t[rows, 1:, ::2]), (x[None, r], self.t[None, rows]),
                              (x[[0, -1]], self.t[[0, -1]]), (x[r.reshape(3, 1), c], self.t[rows[:, None], columns]),
@@ -186,6 +186,8 @@ class Beside(unittest.TestCase):
             self.same(mine, theirs)
         with self.assertRaisesRegex(tiny.Error, "index"):
             x[Tensor([4])].numpy()
+        with self.assertRaisesRegex(IndexError, "NumPy puts .* first"):
+            x[1, :, c]
         with self.assertRaisesRegex(IndexError, "4 indices"):
             x[r, r, r, r]
 
@@ -196,8 +198,9 @@ class Beside(unittest.TestCase):
             x[key] = value
             t[key] = torch.tensor(value)
         self.same(x, t)
-        with self.assertRaisesRegex(TypeError, "positions are not written to"):
-            x[Tensor([0])] = 1.0
+        x[Tensor([0, -1])] = 1.0
+        t[[0, -1]] = 1.0
+        self.same(x, t)
 
     def test_gradients_of_positions(self):
         t = self.t.clone().requires_grad_()

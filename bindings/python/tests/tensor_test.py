@@ -68,12 +68,14 @@ class Arithmetic(unittest.TestCase):
         a = tiny.tensor([[1.0, 2.0]])
         for mistake, text in ((lambda: tiny.tensor("abc"), "a buffer is wanted, not str"),
                               (lambda: tiny.tensor(None), "a buffer is wanted, not NoneType"),
-                              (lambda: a[[0.5]], "an index is an integer.*not list of float32"),
-                              (lambda: a[a > 1], "an index is an integer.*not Tensor.*where"),
-                              (lambda: a[1.5], "an index is an integer.*not float"),
                               (lambda: a.mean(colour=0), r"Tensor\.mean\(\) got an unexpected keyword"),
                               (lambda: a.avg_pool(2, colour=3), r"Tensor\.avg_pool\(\) got an unexpected keyword")):
             with self.assertRaisesRegex(TypeError, text):
+                mistake()
+        for mistake, text in ((lambda: a[[0.5]], "an index has integers or bools, not float32"),
+                              (lambda: a[a], "an index has integers or bools, not float32"),
+                              (lambda: a[1.5], "an index is an integer.*not float")):
+            with self.assertRaisesRegex(IndexError, text):
                 mistake()
 
     def test_what_is_assigned_is_not_what_equal_tensors_are(self):
@@ -166,8 +168,8 @@ class Memory(unittest.TestCase):
         run.set_input(0, tiny.tensor([1.0, 2.0]))
         run.execute()
         self.assertEqual(buffer.tolist(), [3, 6])
-        self.assertEqual(y.data, buffer.buffer_info()[0])
-        self.assertEqual(ctypes.c_float.from_address(y.flip(0).data).value, 6)
+        self.assertEqual(y.data_ptr(), buffer.buffer_info()[0])
+        self.assertEqual(ctypes.c_float.from_address(y.flip(0).data_ptr()).value, 6)
         self.assertEqual((y.flip(0).offset, y.device), (1, context_device(context)))
         run.set_output(0, None)
         run.set_input(0, y)
@@ -252,7 +254,7 @@ class DLPack(unittest.TestCase):
         for dtype in ("?", "b", "h", "i", "q", "B", "H", "I", "Q", "e", "f", "d"):
             source = numpy.arange(6).astype(dtype).reshape(2, 3)
             made = tiny.from_dlpack(source)
-            self.assertEqual(made.data, source.ctypes.data)
+            self.assertEqual(made.data_ptr(), source.ctypes.data)
             back = numpy.from_dlpack(made)
             self.assertEqual((back.dtype, back.ctypes.data), (source.dtype, source.ctypes.data))
             numpy.testing.assert_array_equal(back, source)
@@ -260,7 +262,7 @@ class DLPack(unittest.TestCase):
     def test_strides_of_any_sign_survive(self):
         source = numpy.arange(24, dtype=numpy.int32).reshape(2, 3, 4)[::-1, 1:, ::-2]
         made = tiny.from_dlpack(source)
-        self.assertEqual(made.data, source.ctypes.data)
+        self.assertEqual(made.data_ptr(), source.ctypes.data)
         numpy.testing.assert_array_equal((made + 1).numpy(), source + 1)
         numpy.testing.assert_array_equal(numpy.from_dlpack(made), source)
         ours = tiny.tensor([[1, 2, 3], [4, 5, 6]]) * 2
@@ -310,7 +312,7 @@ class DLPack(unittest.TestCase):
     def test_what_cannot_be_is_refused(self):
         ours = tiny.tensor([1.0])
         self.assertEqual(ours.__dlpack_device__(), (1, 0))
-        for wrong in ({}, {"max_version": (1, 0), "dl_device": (2, 0)},
+        for wrong in ({"dl_device": (2, 0)}, {"max_version": (1, 0), "dl_device": (2, 0)},
                       {"max_version": (1, 0), "stream": 1}):
             with self.assertRaises(BufferError):
                 ours.__dlpack__(**wrong)

@@ -13,16 +13,7 @@ import os as _os
 import threading as _threading
 
 from . import native
-
-
-class Error(RuntimeError):
-    """A call failed: `status` is the number in tiny.h, `name` its name, the text is the engine's."""
-
-    def __init__(self, status, message):
-        super().__init__(message or native.tiny_status_name(status))
-        self.status = status
-        self.name = native.tiny_status_name(status)
-
+from ._errors import Error  # noqa: F401
 
 native.tiny_set_error_class(Error)
 native.tiny_set_main_thread(_threading.main_thread().ident)
@@ -38,13 +29,23 @@ from ._dimension import Dim  # noqa: E402,F401  n + 1
 from ._operator import op  # noqa: E402,F401
 from ._tensor import (  # noqa: E402,F401  operators
     default_context, from_buffer, from_dlpack, tensor, wrap)
+from ._data import from_blob, meshgrid  # noqa: E402,F401
 
-from . import dtypes, _random, _movement, _functions, _indexing, _training  # noqa: E402,F401  Tensor's methods
+from . import dtypes, _values, _random, _movement, _functions, _indexing, _training  # noqa: E402,F401  Tensor's methods
+from . import _sharding, _variables  # noqa: E402,F401  Tensor.shard, Variable
+from . import _elementwise, _arrangement, _running, _places, _matrices  # noqa: E402,F401
+from . import _decompositions, _hashing, _resizing  # noqa: E402,F401
 from . import nn  # noqa: E402,F401
 from ._jit import JitError, TinyJit, function  # noqa: E402,F401
 from . import helpers  # noqa: E402,F401
-from .helpers import GlobalCounters  # noqa: E402,F401
+from .helpers import GlobalCounters, fetch, getenv  # noqa: E402,F401
+from ._devices import Device  # noqa: E402,F401
+from . import _screens  # noqa: E402,F401  DEBUG while a program runs
+from ._inside import lazy as __getattr__  # noqa: E402,F401  tiny.UOp, Tensor.uop
 
-globals().update({member.name.lower(): member for member in methods.Dtype})
+from . import _bitcast, _rebinding  # noqa: E402,F401  Tensor.bitcast to another size, Tensor.replace
+from ._dtype import DType, numbered as _numbered  # noqa: E402
+
+globals().update({member.name.lower(): _numbered(int(member)) for member in methods.Dtype})
 
 __version__ = native.tiny_version()

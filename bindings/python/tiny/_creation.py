@@ -1,12 +1,18 @@
 """Tensors made by the class: Tensor([1, 2]), Tensor.zeros(2, 3), Tensor.arange(4)."""
 
 import math
+import os
 
-from ._dimension import is_dimension
+from . import _tape, native
+from ._bound import Bound, sized
+from ._dimension import Dim, is_dimension, number
+from ._disk import OnDisk, is_disk, make, open_path
+from ._dtype import default_float, default_int, of as dtype_of, of_python, strong
 from ._operands import dtype as dtype_of_name
+from ._reading import Reading
 from ._tensor import default_context, tensor
 from .methods import Dtype
-from .native import Tensor
+from .native import Tensor, Variable
 
 # What the methods that one gets for granted from a list of numbers need.
 FLOATS = (Dtype.FLOAT16, Dtype.BFLOAT16, Dtype.FLOAT32, Dtype.FLOAT64)
@@ -16,6 +22,10 @@ def spread(dims):
     """f(2, 3), f((2, 3)) and f(2) name dimensions alike."""
     if len(dims) == 1 and not is_dimension(dims[0]):
         dims = tuple(dims[0])
+    for size in dims:
+        if size is not None and not is_dimension(size):
+            kind = RuntimeError if Reading.tinygrad else TypeError
+            raise kind(f"shape must be ints, or dimensions of runs; got {size!r}")
     return list(dims)
 
 
@@ -30,80 +40,153 @@ def finish(made, dtype=None, device=None, requires_grad=None):
     check_device(device)
     if dtype is not None and dtype_of_name(dtype) != made.dtype:
         made = made.cast(dtype)
+    if Reading.tinygrad:
+        _tape.note(made)
     if requires_grad is not None:
         made.requires_grad = requires_grad
     return made
 
 
+def _of_dimension(value):
+    """A scalar that is the dimension in each run of a program."""
+    scalar = native.tiny_scalar_int(value.context, number(value))
+    scalar.context = value.context
+    return scalar.cast(Dtype.INT64)
+
+
 def _new(self, data=None, device=None, dtype=None, requires_grad=None, context=None):
     """Of a number, nested lists, bytes, or a buffer such as NumPy's arrays, which is copied; None: no elements.
-    Floats become float32, integers int64; arrays keep their type."""
+    Floats become float32, integers int64; arrays keep their type.  Of a Path: what the file has, see tiny._disk."""
+    if isinstance(data, os.PathLike):
+        _of_file(self, data, device, dtype)
+        return
     if isinstance(data, Tensor):
         raise TypeError("Tensor(tensor): a tensor is one already; cast() gives it another dtype")
-    made = finish(tensor([] if data is None else data, dtype, context), device=device)
+    if isinstance(data, (Dim, Variable)):
+        found = _of_dimension(data)
+    else:
+        nothing = 0.0 if Reading.tinygrad else []
+        if type(data) is Bound and dtype is None and not -1 << 31 <= data < 1 << 31:
+            dtype = Dtype.INT64
+        found = tensor(nothing if data is None else data, dtype, context)
+        self._is_number = isinstance(data, (bool, int, float))
+    made = finish(found, dtype, device)
     self.this = made.this
     self.context = made.context
     self._has_memory = True
+    if Reading.tinygrad:
+        _tape.note(self)
     if requires_grad is not None:
         self.requires_grad = requires_grad
 
 
-def full(shape, fill_value, dtype=None, device=None, requires_grad=None, context=None) -> Tensor:
-    """Every element `fill_value`: float32 of a float, int64 of an integer, unless `dtype` says otherwise."""
-    if dtype is None:
-        dtype = (Dtype.BOOL if isinstance(fill_value, bool) else
-                 Dtype.INT64 if isinstance(fill_value, int) else Dtype.FLOAT32)
-    made = (context or default_context()).full(dtype, spread((shape,)), fill_value)
+def _of_file(self, path, device, dtype):
+    """Tensor(Path): the bytes of a file, on disk unless another device is said."""
+    made = open_path(path, None if dtype is None else dtype_of_name(dtype))
+    if device is not None and not is_disk(device):
+        made = made.to(device)
+    self.__dict__.update(made.__dict__)
+    if isinstance(made, OnDisk):
+        self.__class__ = OnDisk
+
+
+_EXACT = 1 << 53  # integers up to here are doubles, too
+
+
+def full(shape, fill_value, dtype=None, device=None, requires_grad=None, context=None, buffer=True) -> Tensor:
+    """Every element `fill_value`, a number or a tensor of one: dtypes.default_float of a float, default_int of an integer,
+    unless `dtype` says otherwise.  `buffer` changes nothing: what has to be in memory is the schedule's to decide."""
+    sizes = spread((shape,))
+    if isinstance(fill_value, Tensor):
+        return finish(fill_value.reshape([1] * len(sizes)).expand(sizes).contiguous(), dtype, device, requires_grad)
+    fill_value = fill_value.item() if hasattr(fill_value, "item") else fill_value
+    kind = strong(of_python(fill_value) if dtype is None else dtype_of(dtype))
+    if isinstance(fill_value, int) and abs(fill_value) > _EXACT:
+        made = tensor(fill_value, kind, context).reshape([1] * len(sizes)).expand(sizes).contiguous()
+    else:
+        made = sized((context or default_context()).full(kind, sizes, fill_value), sizes)
     return finish(made, None, device, requires_grad)
 
 
-def zeros(*shape, dtype=None, device=None, requires_grad=None) -> Tensor:
-    """Zeros, float32 if nothing else is said."""
+def zeros(*shape, dtype=None, device=None, requires_grad=None, buffer=True) -> Tensor:
+    """Zeros, of dtypes.default_float if nothing else is said."""
     return full(spread(shape), 0.0, dtype, device, requires_grad)
 
 
-def ones(*shape, dtype=None, device=None, requires_grad=None) -> Tensor:
-    """Ones, float32 if nothing else is said."""
+def ones(*shape, dtype=None, device=None, requires_grad=None, buffer=True) -> Tensor:
+    """Ones, of dtypes.default_float if nothing else is said."""
     return full(spread(shape), 1.0, dtype, device, requires_grad)
 
 
 def empty(*shape, dtype=None, device=None, requires_grad=None) -> Tensor:
-    """Of any elements: they are zeros."""
+    """Of any elements: they are zeros.  On "disk:PATH" the first ones of the file, which is made if it is not there."""
+    if is_disk(device):
+        return make(device, spread(shape), default_float() if dtype is None else dtype_of_name(dtype))
     return zeros(*shape, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
+def invalids(*shape, dtype=None, device=None, requires_grad=None) -> Tensor:
+    """Of elements that nobody reads before they are written: they are zeros."""
+    return zeros(*shape, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+def _steps(count, kind):
+    """0, 1, .. count-1 in what a sequence of the dtype is computed in."""
+    return default_context().arange(kind if kind.name == "float64" else "float32" if kind.is_float else "int64", count)
+
+
 def arange(start, stop=None, step=1, dtype=None, device=None, requires_grad=None) -> Tensor:
-    """start, start + step, .. below stop; with one number from 0 up to it.  int64 if all are integers, else float32."""
+    """start, start + step, .. below stop; with one number from 0 up to it.  dtypes.default_int if all are integers, else
+    default_float."""
     start, stop = (0, start) if stop is None else (start, stop)
     if step == 0:
         raise ValueError("arange: a step of 0 reaches nothing")
     count = max(0, math.ceil((stop - start) / step))
-    whole = all(isinstance(number, int) for number in (start, stop, step))
-    made = default_context().arange(Dtype.INT64 if whole else Dtype.FLOAT32, count)
+    whole = not any(isinstance(number, float) for number in (start, stop, step))
+    last = start + step * (count - 1) if count else start
+    if dtype is None:
+        kind = default_int() if whole else default_float()
+        if whole and not kind.min <= min(start, last) <= max(start, last) <= kind.max:
+            kind = dtype_of("int64")
+    else:
+        kind = strong(dtype_of(dtype))
+    if kind.name != "bool" and not kind.min <= min(start, last) <= max(start, last) <= kind.max:
+        raise OverflowError(f"arange: {start} to {last} are out of the range of {kind}, from {kind.min} to {kind.max}")
+    made = _steps(count, kind if kind.is_float or whole else dtype_of("float64"))
     made = made if step == 1 else made * step
-    return finish(made if start == 0 else made + start, dtype, device, requires_grad)
+    return finish(made if start == 0 else made + start, kind, device, requires_grad)
 
 
 def linspace(start, stop, steps, dtype=None, device=None, requires_grad=None) -> Tensor:
     """`steps` numbers from `start` to `stop`, both among them."""
+    kind = default_float() if dtype is None else strong(dtype_of(dtype))
     if steps < 0:
-        raise ValueError(f"linspace: {steps} steps")
-    made = default_context().arange(Dtype.FLOAT32, steps)
+        raise ValueError(f"linspace: the number of steps is {steps}; none is less than 0")
+    if kind.name == "bool":
+        raise ValueError("linspace: numbers are wanted, not bool")
+    made = _steps(steps, kind if kind.is_float else dtype_of("float32"))
     made = made * ((stop - start) / max(1, steps - 1)) + start
-    return finish(made, dtype, device, requires_grad)
+    return finish(made, kind, device, requires_grad)
 
 
 def eye(n, m=None, dtype=None, device=None, requires_grad=None) -> Tensor:
     """Ones on the diagonal of n rows and m columns (n if nothing is said)."""
+    m = n if m is None else m
+    if n < 0 or m < 0:
+        raise ValueError(f"eye: {n} rows and {m} columns")
     rows = default_context().arange(Dtype.INT64, n).reshape([n, 1])
-    columns = default_context().arange(Dtype.INT64, n if m is None else m)
-    return finish((rows == columns).cast(dtype or Dtype.FLOAT32), None, device, requires_grad)
+    columns = default_context().arange(Dtype.INT64, m)
+    return finish((rows == columns).cast(dtype or default_float()), None, device, requires_grad)
+
+
+def const(value, dtype=None, device=None) -> Tensor:
+    """A number without axes."""
+    return finish(tensor(value, dtype), None, device)
 
 
 def _full_like(self, fill_value, dtype=None, device=None, requires_grad=None) -> Tensor:
     """Of this tensor's shape, dtype and context."""
-    made = self.context.full(self.dtype if dtype is None else dtype, self.shape, fill_value)
-    return finish(made, None, device, requires_grad)
+    return full(list(self.shape), fill_value, self.dtype if dtype is None else dtype, device, requires_grad, self.context)
 
 
 def _zeros_like(self, dtype=None, device=None, requires_grad=None) -> Tensor:
@@ -117,9 +200,10 @@ def _ones_like(self, dtype=None, device=None, requires_grad=None) -> Tensor:
 
 
 Tensor.__init__ = _new
-for _function in (full, zeros, ones, empty, arange, linspace, eye):
+for _function in (full, zeros, ones, empty, invalids, arange, linspace, eye, const):
     setattr(Tensor, _function.__name__, staticmethod(_function))
 Tensor.full_like = _full_like
 Tensor.zeros_like = _zeros_like
 Tensor.ones_like = _ones_like
 Tensor.empty_like = _zeros_like
+Tensor.const_like = _full_like

@@ -50,7 +50,8 @@ def number(value):
     if isinstance(value, Dim):
         return value.number
     if isinstance(value, Variable):
-        return native.tiny_variable_dim(value)
+        found, shift = native.tiny_variable_dim(value), value.__dict__.get("_shift")
+        return native.tiny_dim_sub(value.context, found, shift) if shift else found
     return operator.index(value) if hasattr(value, "__index__") else value
 
 
@@ -60,7 +61,10 @@ def dim(context, value):
 
 
 def shape(tensor):
-    """The sizes of the axes; one that depends on variables is a Dim."""
+    """The sizes of the axes; one that depends on variables is a Dim, or, if they have values, an int that knows it."""
+    held = tensor.__dict__.get("_dims")
+    if held is not None:
+        return held
     sizes, _ = native.tiny_tensor_shape(tensor, _RANK_MAX)
     return sizes if min(sizes, default=0) >= 0 else tuple(dim(tensor.context, size) for size in sizes)
 

@@ -7,22 +7,43 @@ cannot (x.max(1)), the call is an error.
 import math
 
 from ._creation import FLOATS, check_device
+from ._disk import is_disk, written
 from ._movement import axis_of, flatten, only
 from ._operands import dtype as dtype_of_name
+from ._reading import Reading, WrongArgument
+from ._results import of_product, of_sum, whole_numbers
 from .methods import Dtype, Reduction, dtype_size
 from .native import Tensor
 
 
 # ---- Reductions
 
-def _reduction(name):
-    plain = getattr(Tensor, name)
+def _same_type(source, made):
+    return made
 
-    def reduce(self, axes=None, keepdims=None, *, axis=None, keepdim=None, dtype=None) -> Tensor:
-        along = only(name, axes=axes, axis=axis)
+
+_RESULTS = {"sum": of_sum, "prod": of_product}
+
+
+def axes_of(tensor, axes):
+    """None: all.  A tensor without axes takes -1 and 0 for none."""
+    if axes is None or tensor.ndim:
+        return axes
+    for axis in [axes] if isinstance(axes, int) else axes:
+        axis_of(tensor, axis)
+    return None
+
+
+def _reduction(name):
+    plain, result = getattr(Tensor, name), _RESULTS.get(name, _same_type)
+
+    def reduce(self, axes=None, keepdims=None, *, axis=None, dim=None, keepdim=None, dtype=None) -> Tensor:
+        along = axes_of(self, only(name, axes=axes, axis=axis, dim=dim))
         source = self if dtype is None else self.cast(dtype)
         made = plain(source, along, bool(only(name, keepdims=keepdims, keepdim=keepdim)))
-        return made if dtype is None or made.dtype == dtype_of_name(dtype) else made.cast(dtype)
+        if dtype is None:
+            return result(self, made)
+        return made if made.dtype == dtype_of_name(dtype) else made.cast(dtype)
     reduce.__name__, reduce.__qualname__, reduce.__doc__ = name, f"Tensor.{name}", plain.__doc__
     return reduce
 
@@ -30,11 +51,15 @@ def _reduction(name):
 def _extreme(name, reduce):
     elementwise = getattr(Tensor, name)
 
-    def extreme(self, b=None, *, axis=None, keepdim=None) -> Tensor:
+    def extreme(self, b=None, keepdim=None, *, axis=None, dim=None, keepdims=None) -> Tensor:
+        axis, keepdim = only(name, axis=axis, dim=dim), only(name, keepdim=keepdim, keepdims=keepdims)
+        if Reading.tinygrad and isinstance(b, int) and axis is None:
+            b, axis = None, b
+        axis = axes_of(self, axis)
         if b is None:
             return reduce(self, axis, keepdim)
         if isinstance(b, (tuple, list)) and axis is None:
-            return reduce(self, b, keepdim)
+            return reduce(self, axes_of(self, b), keepdim)
         if axis is not None or keepdim is not None:
             raise TypeError(f"{name}: an operand and an axis; elements are compared, or an axis is folded")
         if isinstance(b, int):
@@ -49,11 +74,12 @@ def _extreme(name, reduce):
 def _position(name):
     plain = getattr(Tensor, name)
 
-    def position(self, axis=None, keepdims=None, last=False, *, keepdim=None) -> Tensor:
+    def position(self, axis=None, keepdims=None, last=False, *, dim=None, keepdim=None) -> Tensor:
         keep = bool(only(name, keepdims=keepdims, keepdim=keepdim))
+        axis = axes_of(self, only(name, axis=axis, dim=dim))
         if axis is not None:
-            return plain(self, axis, keep, last)
-        found = plain(flatten(self), 0, False, last)
+            return whole_numbers(plain(self, axis, keep, last))
+        found = whole_numbers(plain(flatten(self), 0, False, last))
         return found.reshape([1] * self.rank) if keep else found
     position.__name__, position.__qualname__ = name, f"Tensor.{name}"
     position.__doc__ = plain.__doc__ + "  Without an axis it is that among all elements in a row."
@@ -92,19 +118,15 @@ def _same(name, doc, function):
 def _unary_functions():
     for name, doc, function in (
             ("swish", "x * sigmoid(x).", Tensor.silu),
-            ("relu6", "Kept between 0 and 6.", lambda x: x.clip(0, 6)),
+            ("relu6", "Kept between 0 and 6.", lambda x: x.relu().clip(None, 6)),
             ("hardswish", "x * relu6(x + 3) / 6.", lambda x: x * (x + 3).clip(0, 6) / 6),
-            ("hardsigmoid", "x / 6 + 1/2, kept between 0 and 1.", lambda x: (x / 6 + 0.5).clip(0, 1)),
             ("quick_gelu", "x * sigmoid(1.702 * x).", lambda x: x * (x * 1.702).sigmoid()),
             ("mish", "x * tanh(softplus(x)).", lambda x: x * x.softplus().tanh()),
             ("softsign", "x / (1 + |x|).", lambda x: x / (x.abs() + 1)),
             ("logsigmoid", "log(sigmoid(x)).", lambda x: -(-x).softplus()),
-            ("exp2", "2 to the power of x.", lambda x: (x * math.log(2)).exp()),
             ("log2", "The logarithm to the base 2.", lambda x: x.log() / math.log(2)),
             ("log10", "The logarithm to the base 10.", lambda x: x.log() / math.log(10)),
-            ("tan", "sin(x) / cos(x).", lambda x: x.sin() / x.cos()),
             ("isnan", "A bool: whether it is no number.", Tensor.is_nan),
-            ("isinf", "A bool: whether it is infinite.", lambda x: x.abs() == math.inf),
             ("logical_not", "A bool: whether it is 0.", lambda x: x == 0)):
         _same(name, doc, function)
 
@@ -114,16 +136,14 @@ def clip(self, low=None, high=None, *, min_=None, max_=None) -> Tensor:
     return _clip(self, only("clip", low=low, min_=min_), only("clip", high=high, max_=max_))
 
 
-def gelu(self, approximate=False) -> Tensor:
-    """x * Phi(x), by erf; by tanh if `approximate` is true or "tanh"."""
+def gelu(self, approximate=None) -> Tensor:
+    """x * Phi(x), by erf ("none"), or by tanh if `approximate` is true or "tanh", as tinygrad has it if nothing is
+    said."""
+    if approximate is None:
+        approximate = Reading.tinygrad
     if isinstance(approximate, str) and approximate not in ("none", "tanh"):
-        raise ValueError(f"gelu: approximate={approximate!r}; known: none, tanh")
+        raise WrongArgument(f"gelu: approximate={approximate!r}; known: none, tanh")
     return _gelu(self, approximate not in (False, "none"))
-
-
-def lerp(self, end, weight) -> Tensor:
-    """On the way to `end`, as far as `weight` says, 1 being there."""
-    return self + (end - self) * weight
 
 
 def masked_fill(self, mask, value) -> Tensor:
@@ -141,19 +161,65 @@ def element_size(self) -> int:
     return dtype_size(self.dtype)
 
 
-def nbytes(self) -> int:
+class Count(int):
+    """A number that is also given when it is called: x.numel as in tiny, x.numel() as in PyTorch."""
+
+    def __call__(self) -> int:
+        return int(self)
+
+
+def _numel(self) -> Count:
+    """How many elements it has."""
+    count = _count_of(self)
+    return Count(count) if type(count) is int else count
+
+
+def _nbytes(self) -> Count:
     """Bytes of all elements."""
-    return self.numel * dtype_size(self.dtype)
+    return Count(_count_of(self) * dtype_size(self.dtype))
 
 
 def to(self, device) -> Tensor:
-    """On a device: tensors are on the CPU, which is the only one that may be said."""
+    """On a device: tensors are on the CPU, which is the only one that may be said, or written to "disk:PATH"."""
+    if is_disk(device):
+        return written(self, device)
     check_device(device)
     return self
 
 
 def _identity_of(self, dtype):
     return self if self.dtype == dtype else self.cast(dtype)
+
+
+def _along(name):
+    plain = getattr(Tensor, name)
+
+    def normalised(self, axis=-1, dtype=None, *, dim=None) -> Tensor:
+        source = self if dtype is None else self.cast(dtype)
+        axis = axis if dim is None else dim
+        if self.ndim:
+            return plain(source, axis)
+        axis_of(self, axis)
+        return plain(source.reshape([1]), 0).reshape([])
+    normalised.__name__, normalised.__qualname__ = name, f"Tensor.{name}"
+    normalised.__doc__ = f"{plain.__doc__}  With a dtype it is computed in that."
+    return normalised
+
+
+def softmin(self, axis=-1, dtype=None) -> Tensor:
+    """softmax(-x)."""
+    return (-self).softmax(axis, dtype)
+
+
+def normalize(self, p=2.0, dim=1, eps=1e-12) -> Tensor:
+    """Divided by its p-norm along an axis, or by eps where that is less."""
+    if p == 0:
+        size = self.ne(0).sum(axis=dim, keepdim=True)
+    elif p == 2:
+        size = self.square().sum(axis=dim, keepdim=True).sqrt()
+    else:
+        size = self.abs().pow(p).sum(axis=dim, keepdim=True).pow(1 / p)
+    return self / size.maximum(eps)
 
 
 # ---- Positions
@@ -167,18 +233,22 @@ def gather(self, index, axis=0, *, dim=None) -> Tensor:
     return _take(self, index, axis)
 
 
-def one_hot(self, num_classes=None, on=1, off=0, axis=-1, *, depth=None) -> Tensor:
-    """A new axis with `on` at the index and `off` elsewhere; int64 if nothing else is said."""
+def one_hot(self, num_classes=None, on=None, off=None, axis=-1, *, depth=None) -> Tensor:
+    """A new axis with `on` at the index and `off` elsewhere; 1 and 0 of int64 if nothing else is said."""
     count = only("one_hot", num_classes=num_classes, depth=depth)
     if count is None:
         raise TypeError("one_hot: the number of classes is wanted")
-    return _one_hot(self, count, on, off, axis)
+    made = _one_hot(self, count, 1 if on is None else on, 0 if off is None else off, axis)
+    return whole_numbers(made) if on is None and off is None else made
 
 
 # ---- Layers
 
-def linear(self, weight, bias=None) -> Tensor:
-    """x @ weight + bias."""
+def linear(self, weight, bias=None, dtype=None) -> Tensor:
+    """x @ weight + bias; with a dtype all of it in that."""
+    if dtype is not None:
+        self, weight = self.cast(dtype), weight.cast(dtype)
+        bias = None if bias is None else bias.cast(dtype)
     made = self.matmul(weight) if weight.rank > 1 else self * weight
     return made if bias is None else made + bias
 
@@ -216,7 +286,7 @@ def scaled_dot_product_attention(self, key, value, attn_mask=None, dropout_p=0.0
     are added; `dropout_p` of the weights while Tensor.training is true; `enable_gqa`: heads of key and value serve
     several of the query."""
     if is_causal and attn_mask is not None:
-        raise ValueError("scaled_dot_product_attention: is_causal, or a mask, not both")
+        raise WrongArgument("scaled_dot_product_attention: is_causal, or a mask, not both")
     if enable_gqa:
         many = self.shape[-3] // key.shape[-3]
         key, value = (part.repeat_interleave(many, dim=-3) for part in (key, value))
@@ -232,43 +302,46 @@ def scaled_dot_product_attention(self, key, value, attn_mask=None, dropout_p=0.0
 
 # ---- Windows
 
-def _padding(padding, axes):
-    """Of one number, one for each axis, or pairs in one list, the last axis first."""
-    if isinstance(padding, int):
-        return padding
-    padding = list(padding)
+def sides_of_padding(padding, axes):
+    """[(before, after)] of each axis, of one number, one for each axis, or pairs in one list, the last axis first."""
+    padding = [padding] * axes if isinstance(padding, int) else list(padding)
     if len(padding) == axes:
-        return padding
+        return [(one, one) for one in padding]
     if len(padding) != 2 * axes:
-        raise ValueError(f"padding {padding}: one number, {axes} of them, or {2 * axes} are wanted")
+        raise WrongArgument(f"padding {padding}: one number, {axes} of them, or {2 * axes} are wanted")
     return list(zip(padding[::2], padding[1::2]))[::-1]
 
 
-def conv2d(self, weight, bias=None, groups=1, stride=1, dilation=1, padding=0) -> Tensor:
+def conv2d(self, weight, bias=None, groups=1, stride=1, dilation=1, padding=0, dtype=None) -> Tensor:
     """Cross-correlation over as many axes as the weight [out, in / groups, kernel..] has.  `padding`: a number, one for
-    each axis, or pairs from the last axis on."""
+    each axis, or pairs from the last axis on; negative ones take elements away.  With a dtype the sums are made in
+    it."""
+    if dtype is not None:
+        self, weight = self.cast(dtype), weight.cast(dtype)
+        bias = None if bias is None else bias.cast(dtype)
     axes = weight.rank - 2
-    return self.conv(weight, bias, groups=groups, strides=stride, dilations=dilation, padding=_padding(padding, axes))
+    return self.conv(weight, bias, groups=groups, strides=stride, dilations=dilation,
+                     padding=sides_of_padding(padding, axes))
 
 
 def conv_transpose2d(self, weight, bias=None, groups=1, stride=1, dilation=1, padding=0, output_padding=0) -> Tensor:
     """The transpose of conv2d, with a weight [in, out / groups, kernel..]."""
     axes = weight.rank - 2
     return self.conv_transpose(weight, bias, groups=groups, strides=stride, dilations=dilation,
-                               padding=_padding(padding, axes), output_padding=output_padding)
+                               padding=sides_of_padding(padding, axes), output_padding=output_padding)
 
 
 def _pool(self, kernel_size, stride, dilation, padding, ceil_mode):
     kernel = [kernel_size] * 2 if isinstance(kernel_size, int) else list(kernel_size)
     return {"kernel": kernel, "strides": kernel if stride is None else stride, "dilations": dilation,
-            "padding": _padding(padding, len(kernel)), "ceil_mode": ceil_mode}
+            "padding": sides_of_padding(padding, len(kernel)), "ceil_mode": ceil_mode}
 
 
 def max_pool2d(self, kernel_size=(2, 2), stride=None, dilation=1, padding=0, ceil_mode=False, return_indices=False):
     """The greatest value of each window over the last axes; with `return_indices` also where it is."""
     said = _pool(self, kernel_size, stride, dilation, padding, ceil_mode)
     values = self.max_pool(**said)
-    return (values, self.max_pool_indices(**said)) if return_indices else values
+    return (values, whole_numbers(self.max_pool_indices(**said))) if return_indices else values
 
 
 def avg_pool2d(self, kernel_size=(2, 2), stride=None, dilation=1, padding=0, ceil_mode=False,
@@ -303,6 +376,15 @@ def _loss(name):
     setattr(Tensor, name, loss)
 
 
+def cross_entropy(self, Y, *arguments, **keywords) -> Tensor:
+    """Cross entropy of logits [batch, classes, ..], or [classes] of one, with targets that are classes, or probabilities
+    in the logits' shape.  See tiny_cross_entropy."""
+    if self.ndim != 1:
+        return _cross_entropy(self, Y, *arguments, **keywords)
+    made = _cross_entropy(self.unsqueeze(0), Y.unsqueeze(0), *arguments, **keywords)
+    return made.reshape([])
+
+
 def sparse_categorical_crossentropy(self, Y, ignore_index=-1, label_smoothing=0.0, reduction="mean") -> Tensor:
     """Cross entropy of logits along the last axis, with classes for targets."""
     logits = self.reshape([-1, self.shape[-1]])
@@ -324,6 +406,8 @@ def binary_crossentropy_logits(self, Y, reduction="mean", pos_weight=None) -> Te
 _clip, _gelu, _take, _one_hot = Tensor.clip, Tensor.gelu, Tensor.gather, Tensor.one_hot
 for _name in ("sum", "prod", "mean", "any", "all", "logsumexp"):
     setattr(Tensor, _name, _reduction(_name))
+for _name in ("softmax", "log_softmax"):
+    setattr(Tensor, _name, _along(_name))
 Tensor.max, Tensor.maximum = _extreme("max", Tensor.reduce_max)
 Tensor.min, Tensor.minimum = _extreme("min", Tensor.reduce_min)
 for _name in ("argmax", "argmin"):
@@ -331,13 +415,16 @@ for _name in ("argmax", "argmin"):
 for _name in ("cross_entropy", "nll_loss", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss",
               "binary_cross_entropy", "binary_cross_entropy_with_logits", "kl_div", "ctc_loss"):
     _loss(_name)
+_cross_entropy = Tensor.cross_entropy
 _unary_functions()
-for _function in (var, std, var_mean, std_mean, clip, gelu, lerp, gather, one_hot, linear, sequential, layernorm,
-                  batchnorm, masked_fill, size, element_size, nbytes, to, scaled_dot_product_attention, conv2d,
-                  conv_transpose2d, max_pool2d, avg_pool2d, sparse_categorical_crossentropy, binary_crossentropy,
+for _function in (cross_entropy, var, std, var_mean, std_mean, clip, gelu, gather, one_hot, linear, sequential, layernorm,
+                  batchnorm, masked_fill, size, element_size, to, scaled_dot_product_attention, conv2d,
+                  softmin, normalize, conv_transpose2d, max_pool2d, avg_pool2d, sparse_categorical_crossentropy, binary_crossentropy,
                   binary_crossentropy_logits):
     setattr(Tensor, _function.__name__, _function)
 Tensor.clamp = clip
+_count_of = Tensor.numel.fget
+Tensor.numel, Tensor.nbytes = property(_numel), property(_nbytes)
 Tensor.dot = Tensor.matmul
 for _name, _dtype in (("float", Dtype.FLOAT32), ("half", Dtype.FLOAT16), ("int", Dtype.INT32), ("long", Dtype.INT64),
                       ("short", Dtype.INT16), ("double", Dtype.FLOAT64), ("bool", Dtype.BOOL)):

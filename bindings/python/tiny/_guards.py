@@ -5,6 +5,8 @@ place and what it held.  Before a replay the places are looked at again: a numbe
 in another's place, a layer that was added would otherwise be the program's old ones, silently.
 """
 
+import array
+import collections
 import dis
 import enum
 import functools
@@ -15,6 +17,7 @@ from .native import Tensor
 
 _SCALARS = (bool, int, float, complex, str, bytes, type(None))
 _GONE = object()
+_LOOKED_AT = 1 << 16  # bytes of an array
 
 
 def _is_scalar(value):
@@ -45,6 +48,10 @@ class Guards:
         for name, root in roots:
             self._visit(name, root)
 
+    def add(self, name, read, was):
+        """One more place."""
+        self.places.append((name, read, was))
+
     def changed(self):
         """The first place that holds something else now, as a text; None if there is none."""
         for name, read, was in self.places:
@@ -65,10 +72,15 @@ class Guards:
             self.tensors[id(value)] = value
             self.places.append((f"{name}.requires_grad", lambda: value.__dict__.get("_requires_grad"),
                                 value.__dict__.get("_requires_grad")))
-        elif isinstance(value, (list, tuple)):
+        elif isinstance(value, (list, tuple, collections.deque)):
             self.places.append((f"the length of {name}", lambda: len(value), len(value)))
             for i, part in enumerate(value):
                 self._place(f"{name}[{i}]", lambda i=i: value[i] if i < len(value) else _GONE, part)
+        elif isinstance(value, (set, frozenset)):
+            was = frozenset(value)
+            self.places.append((f"whether {name} is the set it was", lambda: value == was, True))
+        elif hasattr(value, "__array_interface__") or isinstance(value, (bytearray, array.array)):
+            self._array(name, value)
         elif isinstance(value, dict):
             self._mapping(name, value, lambda key: f"{name}[{key!r}]")
         elif type(value).__module__ == "tiny._jit":  # a TinyJit, which is its function here
@@ -89,6 +101,14 @@ class Guards:
                     for member, part in list(vars(kind).items()):
                         if isinstance(part, types.FunctionType):
                             self._visit(f"{kind.__name__}.{member}", part)
+
+    def _array(self, name, value):
+        """Elements of a small array; of a large one nobody makes decisions."""
+        view = memoryview(value) if not hasattr(value, "dtype") or value.dtype.kind != "O" else None
+        if view is not None and view.nbytes <= _LOOKED_AT:
+            was = view.tobytes()
+            view.release()
+            self.places.append((f"whether {name} has the elements it had", lambda: memoryview(value).tobytes() == was, True))
 
     def _mapping(self, name, mapping, spelt):
         self.places.append((f"the number of entries of {name}", lambda: len(mapping), len(mapping)))

@@ -8,47 +8,84 @@ shapes and constants, attributes and globals that changed (_guards.py), elements
 
 import contextlib
 import functools
-import types
+import json
+import sys
 
-from . import _tape
+from . import _tape, methods
+from ._bound import Bound
+from ._capture import Capture, InputItself, Program, described, is_replaced, placeholder, symbolic_shape
 from ._guards import Guards
+from ._reading import Reading
+from ._settings import settings
 from ._tape import JitError
-from .methods import Program, Run
 from .native import Tensor
 
 MOST = 16  # programs of one function
 
 
-def _flat(name, value, tensors, shape):
-    """Appends the tensors of nested lists, tuples and dicts, and to `shape` what else tells two calls apart."""
-    if isinstance(value, Tensor):
-        tensors.append(value)
-        shape.append((name, int(value.dtype), value.shape))
-    elif isinstance(value, (list, tuple)):
-        shape.append((name, type(value), len(value)))
-        for i, part in enumerate(value):
-            _flat(f"{name}[{i}]", part, tensors, shape)
-    elif isinstance(value, dict):
-        shape.append((name, dict, tuple(value)))
-        for key, part in value.items():
-            _flat(f"{name}[{key!r}]", part, tensors, shape)
-    elif isinstance(value, (bool, int, float, complex, str, bytes, type(None))):
-        shape.append((name, type(value), value))
-    elif hasattr(value, "__array_interface__") or isinstance(value, (bytearray, memoryview)):
-        raise JitError(f"TinyJit: {name} is an array, of which the program would keep the elements; pass a tensor")
-    else:
-        shape.append((name, "is", id(value)))
+class _Call:
+    """The arguments of a call: its tensors, the values of its variables, and what else tells two calls apart."""
+
+    def __init__(self, args, kwargs, by_value=False):
+        self.args, self.kwargs, self.by_value = args, dict(sorted(kwargs.items())), by_value
+        self.tensors, self.bindings = [], {}
+        self.inputs, self.constants = [], [("Tensor.training", bool, Tensor.training)]
+        self._flat("args", args)
+        self._flat("kwargs", self.kwargs)
+
+    @property
+    def key(self):
+        return self.inputs, self.constants
+
+    def _flat(self, name, value):
+        if isinstance(value, Tensor):
+            self.tensors.append(value)
+            self.inputs.append((name, *described(value, self.by_value)))
+            for size in value.__dict__.get("_dims", ()):
+                self._bind(size)
+        elif isinstance(value, (list, tuple)):
+            self.constants.append((name, type(value), len(value)))
+            for i, part in enumerate(value):
+                self._flat(f"{name}[{i}]", part)
+        elif isinstance(value, dict):
+            self.constants.append((name, dict, tuple(value)))
+            for key, part in value.items():
+                self._flat(f"{name}[{key!r}]", part)
+        elif type(value) is Bound and not self.by_value:
+            self.inputs.append((name, repr(value.dim), *value.dim.range))
+            self._bind(value)
+        elif isinstance(value, (bool, int, float, complex, str, bytes, type(None))):
+            self.constants.append((name, type(value), value))
+        elif hasattr(value, "__array_interface__") or isinstance(value, (bytearray, memoryview)):
+            raise JitError(f"TinyJit: {name} is an array, of which the program would keep the elements; pass a tensor")
+        else:
+            self.constants.append((name, "is", id(value)))
+
+    def _bind(self, number):
+        for name, binding in getattr(number, "bindings", {}).items():
+            if not self.by_value and self.bindings.setdefault(name, binding)[1] != binding[1]:
+                raise JitError(f"TinyJit: the variable {name!r} is {self.bindings[name][1]} and {binding[1]} in one call")
+
+    def check_as_tinygrad(self):
+        """What tinygrad refuses."""
+        seen = set()
+        for tensor in self.tensors:
+            if tensor.__dict__.get("_is_number"):
+                raise JitError("TinyJit: an argument is a number, which has no memory; use clone()")
+            if id(tensor) in seen:
+                raise JitError("TinyJit: the same tensor is passed twice")
+            seen.add(id(tensor))
 
 
-def _replaced(value, take, kind=Tensor):
-    """The same nest with other things in the places of tensors, in the order of _flat."""
-    if isinstance(value, kind):
-        return take()
+def _replaced(value, take, is_one=is_replaced):
+    """The same nest with other things in the places of tensors and bound variables, in the order of _Call."""
+    if is_one(value):
+        return take(value)
     if isinstance(value, (list, tuple)):
-        parts = [_replaced(part, take, kind) for part in value]
+        parts = [_replaced(part, take, is_one) for part in value]
         return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
     if isinstance(value, dict):
-        return {key: _replaced(part, take, kind) for key, part in value.items()}
+        return {key: _replaced(part, take, is_one) for key, part in value.items()}
     return value
 
 
@@ -64,7 +101,7 @@ def _parts(name, value):
     elif isinstance(value, dict):
         for key, part in value.items():
             yield from _parts(f"{name}[{key!r}]", part)
-    elif not isinstance(value, Tensor):
+    elif not is_replaced(value):
         yield name, value
 
 
@@ -81,65 +118,27 @@ def _returned(value, found, name="the result"):
         raise JitError(f"TinyJit: {name} is of type {type(value).__name__}; what a program gives is tensors, and None")
 
 
-class _Capture:
-    """What a function does to tensors while it is captured."""
+class _Method(functools.partial):
+    """A TinyJit as a method of an object."""
 
-    def __init__(self, placeholders):
-        self.inputs = {id(one) for one in placeholders}
-        self.targets = {}
-        self.gradients = {}  # id: (a leaf, its gradient)
-
-    def before_write(self, tensor):
-        """A tensor is about to be assigned to."""
-        if id(tensor) in self.inputs:
-            raise JitError("TinyJit: the function assigns to an argument, which a program does not write; return the "
-                           "new value, or let the function reach the tensor in another way than as an argument")
-
-    def written(self, tensor):
-        """It has been."""
-        self.targets.setdefault(id(tensor), tensor)
-
-    def written_tensors(self):
-        """One that knows its context first, by which a program is made."""
-        return sorted(self.targets.values(), key=lambda tensor: not hasattr(tensor, "context"))
-
-    def before_gradient(self, tensor):
-        """A gradient is about to be set."""
-        self.gradients.setdefault(id(tensor), (tensor, tensor.__dict__.get("_gradient")))
-
-    def reads_gradient(self, tensor):
-        if id(tensor) not in self.gradients:
-            raise JitError("TinyJit: a gradient from before the call is used, and gradients do not go on from replay "
-                           "to replay; call zero_grad() in the function first")
-
-    def undo_gradients(self):
-        for tensor, gradient in self.gradients.values():
-            tensor._gradient = gradient
-
-
-class _Program:
-    """A captured call: the program, and how what it returns is made of its outputs."""
-
-    def __init__(self, run, guards, result, outputs, kept):
-        self.run, self.guards, self.result = run, guards, result
-        self.outputs = outputs  # for each tensor that is returned the tensor that is written, or an output's number
-        self.kept = kept
-
-    def __call__(self, tensors):
-        for i, tensor in enumerate(tensors):
-            self.run.set_input(i, tensor)
-        self.run.execute()
-        made = iter([self.run.output_tensor(one) if isinstance(one, int) else one for one in self.outputs])
-        return _replaced(self.result, lambda: next(made), _Place)
+    def __getattr__(self, name):
+        return getattr(self.func.__self__, name)
 
 
 class TinyJit:
-    """@TinyJit: the function's tensors as one program.  Arguments are tensors, in lists, tuples and dicts too, which a
-    program takes anew with each call, and anything else, of which a program has the values that it was captured with:
-    calls with others have programs of their own, up to 16.  It returns tensors, or None.
+    """@TinyJit: the function's tensors as one program.  Arguments are tensors, in lists, tuples and dicts too, and
+    variables with values (Variable.bind), which a program takes anew with each call, and anything else, of which a
+    program has the values that it was captured with: calls with others have programs of their own, up to 16.  It returns
+    tensors, or None.
 
-    Tensors that it assigns to, weights and an optimiser's state, are written by each call.  Gradients are of the
-    inside: `grad` is afterwards what it was before.  Random numbers go on from call to call."""
+    Tensors that it assigns to, weights, an optimiser's state and arguments, are written by each call.  Random numbers go
+    on from call to call.  The gradient of a parameter that the function does not change is set by each call; others are
+    of the inside, and reading them is an error."""
+
+    def __new__(cls, fxn=None, prune=False):
+        if fxn is None:
+            return functools.partial(cls, prune=prune)
+        return super().__new__(cls)
 
     def __init__(self, fxn, prune=False):
         if not callable(fxn):
@@ -152,8 +151,9 @@ class TinyJit:
     def reset(self):
         """Forgets all programs."""
         self.cnt = 0
-        self._programs = []  # (shape, program)
+        self._programs = []  # (key of a call, program)
         self._called = False
+        self._by_value = False  # of variables: a program for each, since there cannot be one for all
 
     @property
     def captured(self):
@@ -161,53 +161,83 @@ class TinyJit:
         return self._programs[-1][1] if self._programs else None
 
     def __get__(self, instance, owner=None):
-        return self if instance is None else types.MethodType(self, instance)
+        return self if instance is None else _Method(self.__call__, instance)
 
     def __call__(self, *args, **kwargs):
         if _tape.State.capture is not None:  # part of another's program
+            if Reading.tinygrad:
+                raise JitError("having TinyJit inside another TinyJit is not supported by tinygrad")
             return self.fxn(*args, **kwargs)
-        tensors, shape = [], [("Tensor.training", bool, Tensor.training)]
-        _flat("args", args, tensors, shape)
-        _flat("kwargs", dict(sorted(kwargs.items())), tensors, shape)
-        kwargs = dict(sorted(kwargs.items()))
+        call = _Call(args, kwargs, self._by_value)
+        if Reading.tinygrad:
+            call.check_as_tinygrad()
         self.cnt += 1
-        if not self._called:
-            return self._first(args, kwargs)
+        if not self._called or not settings["JIT"]:
+            return self._first(call)
         changed = None
         for known, program in self._programs:
-            if known == shape:
+            if known == call.key:
                 changed = program.guards.changed()
                 if changed is None:
                     _tape.realize(_tape.waiting())
-                    return program(tensors)
-        if len(self._programs) >= MOST:
-            why = changed or f"its arguments were {[one for one in shape if one not in self._programs[-1][0]]}"
-            raise JitError(f"TinyJit: {MOST} programs of {self.__name__} are captured, and this call needs another: "
-                           f"{why}. What changes from call to call is to be a tensor that is passed, or assigned to")
-        program = self._capture(args, kwargs, tensors)
-        self._programs.append((shape, program))
-        return program(tensors)
+                    return self._replayed(program, call)
+        self._check_another(call, changed)
+        try:
+            program = self._capture(call)
+        except RuntimeError as error:
+            # What the engine cannot do for all values of a variable: a program for each.
+            if self._by_value or not call.bindings or "depends on the free dimension" not in str(error):
+                raise
+            self._by_value = True
+            call = _Call(args, kwargs, True)
+            program = self._capture(call)
+        self._programs.append((call.key, program))
+        return self._replayed(program, call)
 
-    def _first(self, args, kwargs):
+    @staticmethod
+    def _replayed(program, call):
+        made = iter(program(call.tensors, call.bindings))
+        return _replaced(program.result, lambda _: next(made), lambda value: isinstance(value, _Place))
+
+    def _check_another(self, call, changed):
+        """Whether the call may have another program."""
+        if Reading.tinygrad and not self._by_value and self._programs and self._programs[0][0][0] != call.inputs:
+            raise JitError(f"TinyJit: args mismatch: {self._name} was captured with {self._programs[0][0][0]}, and is "
+                           f"called with {call.inputs}")
+        if len(self._programs) >= MOST:
+            last = self._programs[-1][0][0] + self._programs[-1][0][1]
+            why = changed or f"its arguments were {[one for one in call.inputs + call.constants if one not in last]}"
+            raise JitError(f"TinyJit: {MOST} programs of {self._name} are captured, and this call needs another: "
+                           f"{why}. What changes from call to call is to be a tensor that is passed, or assigned to")
+
+    @property
+    def _name(self):
+        return getattr(self.fxn, "__name__", type(self.fxn).__name__)
+
+    def _first(self, call):
         """The call that runs: what the function makes on first use is made."""
-        result = self.fxn(*args, **kwargs)
+        result = self.fxn(*call.args, **call.kwargs)
         found = []
         _returned(result, found)
         _tape.realize([*found, *_tape.waiting()])
         self._called = True
         return result
 
-    def _capture(self, args, kwargs, tensors):
-        guards = self._guards(args, kwargs)
+    def _capture(self, call):
+        guards = Guards([(self._name, self.fxn), *_parts("args", call.args), *_parts("kwargs", call.kwargs)])
         # What is computed now is memory for the program, and what is pending now would be its write of each run.
-        _tape.realize([*tensors, *guards.tensors.values(), *_tape.waiting()])
-        inputs = [tensor.context.input(tensor.dtype, tensor.shape) for tensor in tensors]
-        for placeholder, tensor in zip(inputs, tensors):
-            placeholder._requires_grad = tensor.__dict__.get("_requires_grad")
-        capture = _tape.State.capture = _Capture(inputs)
+        _tape.realize([*call.tensors, *guards.tensors.values(), *_tape.waiting()])
+        pairs = [placeholder(tensor, call.by_value) for tensor in call.tensors]
+        inputs, given = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+        capture = _tape.State.capture = Capture(given)
         try:
-            given = iter(inputs)
-            result = self.fxn(*_replaced(args, lambda: next(given)), **_replaced(kwargs, lambda: next(given)))
+            rest = iter(given)
+
+            def take(value):
+                if type(value) is Bound:
+                    return int(value) if call.by_value else value.dim
+                return next(rest)
+            result = self.fxn(*_replaced(call.args, take), **_replaced(call.kwargs, take))
             found = []
             _returned(result, found)
             self._check(guards)
@@ -219,29 +249,57 @@ class TinyJit:
             capture.undo_gradients()
             _tape.State.capture = None
 
-    def _guards(self, args, kwargs):
-        return Guards([(self.__name__, self.fxn), *_parts("args", args), *_parts("kwargs", kwargs)])
-
     def _check(self, guards):
         changed = guards.changed()
         if changed:
-            raise JitError(f"TinyJit: {self.__name__} changes what it was captured with, which a replay would not do: "
+            raise JitError(f"TinyJit: {self._name} changes what it was captured with, which a replay would not do: "
                            f"{changed}. Tensors are changed with assign()")
 
     def _compiled(self, capture, guards, inputs, result, found):
         targets = capture.written_tensors()
-        written = {id(tensor): tensor for tensor in targets}
+        written = {id(tensor) for tensor in targets}
         outputs, places = [], []
         for tensor in found:
-            if id(tensor) in written:
+            if id(tensor) in capture.inputs and id(tensor) in written:
+                places.append(InputItself(capture.inputs[id(tensor)]))
+            elif id(tensor) in written:
                 places.append(tensor)
             else:
                 places.append(len(outputs))
                 outputs.append(tensor)
+        gradients = self._gradients(capture, guards, outputs)
         if not any(hasattr(tensor, "context") for tensor in (*outputs, *targets)):
-            raise JitError(f"TinyJit: {self.__name__} returns no tensor and assigns to none: there is nothing to run")
-        program = Program.compile(inputs, [*outputs, *targets])
-        return _Program(Run.create(program), guards, _replaced(result, _Place), places, targets)
+            raise JitError(f"TinyJit: {self._name} returns no tensor and assigns to none: there is nothing to run")
+        compiled = methods.Program.compile(inputs, [*outputs, *targets])
+        self._tell(next(tensor.context for tensor in (*outputs, *targets) if hasattr(tensor, "context")), compiled)
+        nest = _replaced(result, lambda _: _Place(), lambda value: isinstance(value, Tensor))
+        program = Program(compiled, guards, nest, places)
+        program.draws, program.gradients, program.kept = list(capture.draws.values()), gradients, targets
+        program.written_inputs = list(capture.written_inputs.items())
+        program.shapes = {number: shape for number, shape in enumerate(map(symbolic_shape, outputs)) if shape is not None}
+        return program
+
+    def _gradients(self, capture, guards, outputs):
+        """What becomes of gradients that were set: more outputs, or none that can be read."""
+        made = []
+        inside = _tape.Inside(f"the gradient was made inside of a program of TinyJit ({self._name}), which keeps it there; "
+                              "return it from the function")
+        for tensor, slope, is_given in capture.gradients_made(guards.tensors):
+            owner = capture.inputs.get(id(tensor), tensor)
+            if slope is None or not is_given:
+                made.append((owner, None if slope is None else inside))
+            else:
+                made.append((owner, len(outputs)))
+                outputs.append(slope)
+        for tensor, before in capture.gradients_read():
+            guards.add("a gradient", lambda tensor=tensor: tensor.__dict__.get("_gradient"), before)
+        return made
+
+    @staticmethod
+    def _tell(context, program):
+        """The line of DEBUG=1."""
+        if json.loads(context.info().text())["debug"] >= 1:
+            print(f"jit execs {program.kernel_count} kernels", file=sys.stderr)
 
     @staticmethod
     def _drop_writes(capture, inputs):
@@ -250,7 +308,7 @@ class TinyJit:
         targets = capture.written_tensors()
         if targets and hasattr(targets[0], "context"):
             with contextlib.suppress(RuntimeError):  # what ends the capture is told
-                Program.compile(inputs, targets)
+                methods.Program.compile(inputs, targets)
 
 
 def function(fxn=None, **options):

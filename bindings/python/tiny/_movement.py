@@ -3,8 +3,11 @@
 import math
 
 from . import native
+from ._bound import sized
 from ._creation import spread
 from ._dimension import is_dimension
+from ._operator import op
+from ._reading import Reading, WrongArgument
 from .methods import concat, stack
 from .native import Tensor
 
@@ -40,7 +43,8 @@ def _dims(call, dims, *named):
 def reshape(self, *shape, dims=None) -> Tensor:
     """The same elements in another shape, of which one dimension may be -1: what is left over; None: as it is."""
     wanted = _dims("reshape", shape, dims) if shape or dims is not None else []
-    return _reshape(self, [self.shape[i] if size is None else size for i, size in enumerate(wanted)])
+    wanted = [self.shape[i] if size is None else size for i, size in enumerate(wanted)]
+    return sized(_reshape(self, wanted), wanted)
 
 
 def permute(self, *order, axes=None) -> Tensor:
@@ -50,7 +54,8 @@ def permute(self, *order, axes=None) -> Tensor:
 
 def expand(self, *shape, dims=None) -> Tensor:
     """Repeats axes of size 1; missing leading axes are added; -1 and None keep a size."""
-    return _expand(self, [-1 if size is None else size for size in _dims("expand", shape, dims)])
+    wanted = [-1 if size is None else size for size in _dims("expand", shape, dims)]
+    return sized(_expand(self, wanted), wanted)
 
 
 def flip(self, *axis, axes=None) -> Tensor:
@@ -79,6 +84,13 @@ def _transposed(self) -> Tensor:
     return self if self.rank < 2 else transpose(self)
 
 
+def _matrices_transposed(self) -> Tensor:
+    """The last two axes exchanged."""
+    if self.rank < 2:
+        raise ValueError(f"mT: matrices are wanted, not shape {list(self.shape)}")
+    return transpose(self, -2, -1)
+
+
 def flatten(self, start_dim=0, end_dim=-1) -> Tensor:
     """The axes from one to another as one."""
     first, last = axis_of(self, start_dim), axis_of(self, end_dim)
@@ -95,6 +107,12 @@ def unflatten(self, dim, sizes) -> Tensor:
 def squeeze(self, axes=None, dim=None) -> Tensor:
     """Without the axes of size 1, or without those that are said."""
     found = only("squeeze", axes=axes, dim=dim)
+    if Reading.tinygrad and found is not None:  # an axis that is longer stays
+        if not self.ndim:
+            axis_of(self, found)
+            return self
+        found = [axis for axis in [axis_of(self, one) for one in ([found] if is_dimension(found) else found)]
+                 if self.shape[axis] == 1]
     return _squeeze(self) if found is None else _squeeze(self, found)
 
 
@@ -154,16 +172,42 @@ def _sides(padding, rank):
     return [(0, 0) if pair is None else tuple(pair) for pair in padding]
 
 
-def pad(self, before, after=None, value=0, mode="constant") -> Tensor:
-    """pad((left, right, top, bottom)) and pad(((top, bottom), (left, right))) add elements `value` around axes;
-    pad(before, after) with a list of each.  Negative numbers take away."""
-    if mode != "constant":
-        raise ValueError(f"pad: mode {mode!r}: known is constant; tiny.op('Pad', ..) has others")
+# What beyond the ends is like, by the names of PyTorch and tinygrad, and as ONNX has them.
+_PADDINGS = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+
+
+def _pad_with_elements(self, sides, mode):
+    """Of elements that are there.  What a negative number takes away does not come back: circular axes are shrunk
+    first, the others last."""
+    less = [(min(before, 0), min(after, 0)) for before, after in sides]
+    more = [(max(before, 0), max(after, 0)) for before, after in sides]
+    made = _pad(self, *map(list, zip(*less))) if mode == "circular" else self
+    for axis, (size, (before, after)) in enumerate(zip(made.shape, more)):
+        most = size - 1 if mode == "reflect" else size if mode == "circular" else math.inf
+        if max(before, after) > most:
+            raise WrongArgument(f"pad: ({before}, {after}) of axis {axis} of shape {list(self.shape)}: mode {mode!r} has "
+                                f"{most} elements for either side")
+    made = op("Pad", made, [side[0] for side in more] + [side[1] for side in more], mode=_PADDINGS[mode])
+    return made if mode == "circular" else _pad(made, *map(list, zip(*less)))
+
+
+def pad(self, before=None, after=None, value=0, mode="constant", *, padding=None) -> Tensor:
+    """pad((left, right, top, bottom)) and pad(((top, bottom), (left, right))) add elements around axes: `value`, or of
+    the tensor itself in mode "reflect", "replicate" or "circular"; pad(before, after) with a list of each.  Negative
+    numbers take away."""
     if isinstance(after, str):
-        raise TypeError("pad: say mode= by its name")
+        after, mode = None, after
+    if mode != "constant" and mode not in _PADDINGS:
+        raise NotImplementedError(f"pad: mode={mode!r}; known: 'constant', {', '.join(map(repr, _PADDINGS))}")
+    before = only("pad", before=before, padding=padding)
     if after is not None:
-        return _pad(self, before, after, value)
-    sides = _sides(before, self.rank)
+        sides = list(zip(before, after))
+    elif before is None:
+        raise TypeError("pad: numbers of elements are wanted")
+    else:
+        sides = _sides(before, self.rank)
+    if mode != "constant":
+        return _pad_with_elements(self, sides, mode)
     return _pad(self, [side[0] for side in sides], [side[1] for side in sides], value)
 
 
@@ -172,19 +216,8 @@ def shrink(self, arg) -> Tensor:
     found = [(0, size) if part is None else part for part, size in zip(arg, self.shape)]
     if len(found) != self.rank or len(arg) != self.rank:
         raise ValueError(f"shrink: {len(arg)} ranges for shape {list(self.shape)}")
-    return self.slice([begin for begin, _ in found], [end for _, end in found])
-
-
-def roll(self, shifts, dims) -> Tensor:
-    """Each axis moved on, what goes over the end to its begin."""
-    made = self
-    for shift, dim in zip(*([value] if is_dimension(value) else value for value in (shifts, dims))):
-        axis = axis_of(self, dim)
-        size = self.shape[axis]
-        shift = shift % size if size else 0
-        if shift:
-            made = concat(_split(made, axis, [size - shift, shift])[::-1], axis)
-    return made
+    return sized(self.slice([begin for begin, _ in found], [end for _, end in found]),
+                 [end - begin for begin, end in found])
 
 
 def repeat_interleave(self, repeats, dim=None) -> Tensor:
@@ -197,9 +230,10 @@ def repeat_interleave(self, repeats, dim=None) -> Tensor:
 
 
 for _function in (reshape, permute, expand, flip, repeat, transpose, flatten, unflatten, squeeze, unsqueeze, cat, split,
-                  chunk, pad, shrink, roll, repeat_interleave):
+                  chunk, pad, shrink, repeat_interleave):
     setattr(Tensor, _function.__name__, _function)
 Tensor.view = reshape
 Tensor.stack = stack_
 Tensor.T = property(_transposed)
+Tensor.mT = property(_matrices_transposed)
 Tensor.ndim = property(lambda self: native.tiny_tensor_rank(self))

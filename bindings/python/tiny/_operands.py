@@ -1,7 +1,10 @@
 """What the generated methods do to arguments before the raw function sees them, and to results."""
 
 from . import _tape, native
+from ._bound import carry
 from ._dimension import Dim, is_dimension, number
+from ._dtype import of
+from ._reading import Reading
 
 
 def whole(call):
@@ -14,7 +17,12 @@ def made(source, result, *operands):
     """The result of a call, which remembers the context that it lives in, and what it was made of."""
     if source is not None:
         result.context = source.context
-    if operands:
+        if "_dims" in source.__dict__ and operands:
+            carry(source, result)
+    if Reading.tinygrad:
+        if type(result) is native.Tensor:
+            _tape.note(result)
+    elif operands:
         _tape.trace(result, operands)
     return result
 
@@ -25,15 +33,8 @@ def is_array(value):
 
 
 def dtype(value):
-    """A dtype as its number, of its name and of NumPy's types too."""
-    from .methods import Dtype
-    if isinstance(value, int):
-        return value
-    name = value if isinstance(value, str) else getattr(value, "__name__", getattr(value, "name", None))
-    known = {member.name.lower(): member for member in Dtype}
-    if name not in known:
-        raise TypeError(f"dtype is {value!r}; known: {', '.join(known)}")
-    return known[name]
+    """A dtype as its number, of its name and of NumPy's and PyTorch's types too."""
+    return value if isinstance(value, int) else of(value)
 
 
 def operand(source, value):
@@ -44,6 +45,8 @@ def operand(source, value):
         from ._tensor import from_buffer
         return from_buffer(value, context=source.context)
     value = value.item() if hasattr(value, "item") else value  # NumPy's numbers
+    if isinstance(value, bool):  # which changes no dtype
+        return native.tiny_full(source.context, 1, ((),), float(value))
     if isinstance(value, (Dim, native.Variable)):
         return native.tiny_scalar_int(source.context, number(value))
     if hasattr(value, "__index__"):

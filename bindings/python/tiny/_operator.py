@@ -5,6 +5,7 @@ import math
 
 from . import native
 from ._dimension import Dim
+from ._dtype import DType
 from ._operands import made, operand
 from ._tensor import default_context, tensor
 from .methods import Dtype
@@ -13,7 +14,7 @@ from .native import Tensor, Variable
 
 def _number(value):
     value = value.item() if hasattr(value, "item") else value
-    if isinstance(value, Dtype):
+    if isinstance(value, (Dtype, DType)):
         return value.name.lower()
     if isinstance(value, float) and not math.isfinite(value):
         return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
@@ -32,7 +33,7 @@ def _encoded(value):
         return _number(value)
     value = value if isinstance(value, Tensor) else tensor(value)
     elements = value.reshape([value.numel]).tolist()
-    return {"dtype": Dtype(value.dtype).name.lower(), "shape": list(value.shape),
+    return {"dtype": value.dtype.name, "shape": list(value.shape),
             "data": [_number(element) for element in elements]}
 
 

@@ -1,100 +1,125 @@
 """Random tensors by the class: Tensor.rand(2, 3), x.dropout(0.5), after Tensor.manual_seed(1).
 
-The source is a tensor of two words, the seed's and the number of draws, which each draw moves on: a program that
-TinyJit captured draws on as its function would.
+They are tinygrad's numbers of the same seed and order of draws: see _random_source.py.
 """
 
 import math
 
 from . import _tape, native
-from ._creation import finish, spread
-from ._operands import dtype as dtype_of_name, made
+from ._creation import FLOATS, finish, spread
+from ._dimension import is_dimension
+from ._operands import dtype as dtype_of_name
+from ._random_source import Source
+from ._reading import Reading, WrongArgument
 from ._tensor import default_context
-from .methods import BinaryOp, Dtype, concat
+from .methods import Dtype, stack
 from .native import Tensor
 
-
-def _seeded(context, seed):
-    word = context.random_key(seed).random_bits(1)
-    return concat([word, context.full(Dtype.UINT32, [1], 0)])
-
-
-def _source(context):
-    """The state of the context's random numbers, and what a draw adds to it; begins with seed 0."""
+def source(context) -> Source:
+    """The context's random numbers."""
     if not hasattr(context, "_random_source"):
-        found = _seeded(context, 0), concat([context.full(Dtype.UINT32, [1], number) for number in (0, 1)])
-        native.tiny_realize(found)
-        for tensor in found:
-            del tensor.context  # which has them, and would not end
-        context._random_source = found
+        context._random_source = Source(context)
     return context._random_source
 
 
-def _set_state(state, value):
-    if _tape.State.capture is not None:
-        _tape.State.capture.before_write(state)
-    native.tiny_assign(state, value)
-    _tape.written(state)
-
-
-def next_key(context):
-    """A key that no other draw has."""
-    state, one = _source(context)
-    key = made(context, native.tiny_random_bits(state, 2))
-    _set_state(state, native.tiny_binary(BinaryOp.ADD, state, one))
-    _tape.realize([key, state])
-    return key
+def next_key(context, shape, dtype):
+    """A key that no other draw has, for elements of this shape and dtype."""
+    words = -(-math.prod(shape) * native.tiny_dtype_size(dtype) // 4)
+    return source(context).next(context, words)
 
 
 def manual_seed(seed=0) -> None:
     """The next random numbers are those that come after every call with this seed."""
     if _tape.State.capture is not None:
         raise _tape.JitError("manual_seed() while TinyJit captures: the program would not seed again")
-    context = default_context()
-    state, _ = _source(context)
-    _set_state(state, _seeded(context, seed))
-    _tape.realize([state])
+    source(default_context()).seed(seed)
 
 
-def _floats(dtype):
-    return Dtype.FLOAT32 if dtype is None else dtype_of_name(dtype)
+def _dims(call, shape):
+    dims = spread(shape)
+    if not all(hasattr(size, "__index__") and is_dimension(size) and size >= 0 for size in dims):
+        raise ValueError(f"{call}: whole numbers from 0 on are wanted for sizes, not {dims}")
+    return dims
 
 
-def rand(*shape, dtype=None, device=None, requires_grad=None) -> Tensor:
-    """Uniformly distributed, at least 0 and below 1."""
-    drawn = next_key(default_context()).random_uniform(_floats(dtype), spread(shape))
+def _floats(call, dtype):
+    dtype = Dtype.FLOAT32 if dtype is None else dtype_of_name(dtype)
+    if dtype not in FLOATS:
+        raise ValueError(f"{call}: random numbers of {dtype!r}; floats are wanted")
+    return dtype
+
+
+def _uniform(context, dims, dtype):
+    return next_key(context, dims, dtype).random_uniform(dtype, dims)
+
+
+def _normal(context, dims, dtype):
+    """Of float32 and rounded; outside of tinygrad's reading float64 has bits of its own."""
+    if dtype == Dtype.FLOAT64 and Reading.tinygrad:
+        return _normal(context, dims, Dtype.FLOAT32).cast(dtype)
+    return next_key(context, [2, *dims], max(dtype, Dtype.FLOAT32)).random_normal(dtype, dims)
+
+
+def rand(*shape, dtype=None, device=None, requires_grad=None, contiguous=True) -> Tensor:
+    """Uniformly distributed, at least 0 and below 1.  `contiguous` changes nothing: where the numbers are stored, and
+    whether, is the schedule's to decide."""
+    drawn = _uniform(default_context(), _dims("rand", shape), _floats("rand", dtype))
     return finish(drawn, None, device, requires_grad)
 
 
 def randn(*shape, dtype=None, device=None, requires_grad=None) -> Tensor:
     """Normally distributed, of mean 0 and deviation 1."""
-    drawn = next_key(default_context()).random_normal(_floats(dtype), spread(shape))
+    drawn = _normal(default_context(), _dims("randn", shape), _floats("randn", dtype))
     return finish(drawn, None, device, requires_grad)
 
 
 def randint(*shape, low=0, high=10, dtype=None, device=None, requires_grad=None) -> Tensor:
-    """Integers from `low` to below `high`, int64 unless `dtype` says otherwise."""
+    """Integers from `low` to below `high`, int64 unless `dtype` says otherwise.  All are as likely as each other; under
+    tinygrad's reading they are the integers below uniform floats, int32, as there."""
     if not all(hasattr(bound, "__index__") for bound in (low, high)):
         raise TypeError(f"randint: low={low!r} and high={high!r} are to be integers")
-    drawn = next_key(default_context()).random_integers(
-        Dtype.INT64 if dtype is None else dtype_of_name(dtype), spread(shape), low, high)
+    if low >= high:
+        raise ValueError(f"randint: from {low} to below {high} there is nothing")
+    natural = Dtype.INT32 if Reading.tinygrad else Dtype.INT64
+    dtype = natural if dtype is None else dtype_of_name(dtype)
+    if not Dtype.INT8 <= dtype < Dtype.FLOAT16:
+        raise TypeError(f"randint: integers of {dtype!r}")
+    context, dims = default_context(), _dims("randint", shape)
+    if Reading.tinygrad:
+        return finish(_spread_out(_uniform(context, dims, Dtype.FLOAT32), low, high, dtype), None, device,
+                      requires_grad)
+    wide = Dtype.INT64 if high - low > 1 << 32 else Dtype.INT32  # how many bits are drawn
+    drawn = next_key(context, dims, wide).random_integers(dtype, dims, low, high)
     return finish(drawn, None, device, requires_grad)
 
 
+def _spread_out(drawn, low, high, dtype):
+    scaled = drawn * (high - low)
+    return (scaled if scaled.dtype == dtype else scaled.cast(dtype)) + low
+
+
 def uniform(*shape, low=0.0, high=1.0, dtype=None, device=None, requires_grad=None) -> Tensor:
-    """Uniformly distributed from `low` to `high`."""
-    return finish(rand(*shape, dtype=dtype) * (high - low) + low, None, device, requires_grad)
+    """Uniformly distributed from `low` to below `high`; of an integer dtype rounded towards 0 and then added to
+    `low`."""
+    if low >= high:
+        raise ValueError(f"uniform: from {low} to below {high} there is nothing")
+    dtype = Dtype.FLOAT32 if dtype is None else dtype_of_name(dtype)
+    drawn_as = Dtype.FLOAT64 if dtype == Dtype.FLOAT64 and not Reading.tinygrad else Dtype.FLOAT32
+    drawn = _uniform(default_context(), _dims("uniform", shape), drawn_as)
+    return finish(_spread_out(drawn, low, high, dtype), None, device, requires_grad)
 
 
 def normal(*shape, mean=0.0, std=1.0, dtype=None, device=None, requires_grad=None) -> Tensor:
     """Normally distributed with this mean and deviation."""
+    if std < 0:
+        raise ValueError(f"normal: a deviation of {std}")
     return finish(randn(*shape, dtype=dtype) * std + mean, None, device, requires_grad)
 
 
-def scaled_uniform(*shape, **options) -> Tensor:
+def scaled_uniform(*shape, requires_grad=None, **options) -> Tensor:
     """From -1 to 1 over the root of the number of elements."""
-    bound = math.prod(spread(shape)) ** -0.5
-    return uniform(*shape, low=-bound, high=bound, **options)
+    drawn = uniform(*shape, low=-1.0, high=1.0, **options)
+    return finish(drawn * math.prod(spread(shape)) ** -0.5, None, None, requires_grad)
 
 
 def glorot_uniform(*shape, **options) -> Tensor:
@@ -118,29 +143,51 @@ def kaiming_normal(*shape, a=0.01, **options) -> Tensor:
 
 
 def randperm(n, dtype=None, device=None) -> Tensor:
-    """0, 1, .. n - 1 in any order."""
-    return finish(next_key(default_context()).random_permutation(n), dtype, device)
+    """0, 1, .. n - 1 in any order, int64; under tinygrad's reading the order of uniform floats, int32, as there."""
+    context = default_context()
+    if Reading.tinygrad:
+        order = _uniform(context, [n], Dtype.FLOAT32).argsort()
+        return finish(order, Dtype.INT32 if dtype is None else dtype, device)
+    return finish(next_key(context, [n], Dtype.INT64).random_permutation(n), dtype, device)
 
 
-def _rand_like(self, dtype=None) -> Tensor:
+def _rand_like(self, dtype=None, device=None, requires_grad=None, contiguous=True) -> Tensor:
     """rand() of this tensor's shape, and of its dtype if that is a float."""
-    return next_key(self.context).random_uniform(_like(self, dtype), self.shape)
+    drawn = _uniform(self.context, _dims("rand_like", self.shape), _like("rand_like", self, dtype))
+    return finish(drawn, None, device, requires_grad)
 
 
-def _randn_like(self, dtype=None) -> Tensor:
+def _randn_like(self, dtype=None, device=None, requires_grad=None) -> Tensor:
     """randn() of this tensor's shape, and of its dtype if that is a float."""
-    return next_key(self.context).random_normal(_like(self, dtype), self.shape)
+    drawn = _normal(self.context, _dims("randn_like", self.shape), _like("randn_like", self, dtype))
+    return finish(drawn, None, device, requires_grad)
 
 
-def _like(tensor, dtype):
-    if dtype is not None:
-        return dtype_of_name(dtype)
-    return tensor.dtype if Dtype.FLOAT16 <= tensor.dtype <= Dtype.FLOAT64 else Dtype.FLOAT32
+def _like(call, tensor, dtype):
+    return _floats(call, dtype if dtype is not None or tensor.dtype not in FLOATS else tensor.dtype)
 
 
 def _multinomial(self, num_samples=1, replacement=False) -> Tensor:
-    """Positions along the last axis, each as likely as its weight's share."""
-    return next_key(self.context).random_multinomial(self, num_samples, replacement)
+    """Positions along the last axis, each as likely as its weight's share; int64, and int32 under tinygrad's
+    reading."""
+    if self.rank not in (1, 2) or num_samples < 1 or not (replacement or num_samples <= self.shape[-1]):
+        raise WrongArgument(f"multinomial: {num_samples} positions of weights of shape {list(self.shape)}"
+                            + ("" if replacement else " without replacement"))
+    weights = self if self.dtype in FLOATS else self.cast(Dtype.FLOAT32)
+    if not Reading.tinygrad:
+        drawn_as = Dtype.FLOAT32 if replacement else Dtype.FLOAT64
+        drawn = [*self.shape[:-1], num_samples] if replacement else self.shape
+        return next_key(self.context, drawn, drawn_as).random_multinomial(weights, num_samples, replacement)
+    rows = weights if self.rank == 2 else weights.reshape([1, *self.shape])
+    if replacement or num_samples == 1:
+        sums = rows.cumsum(1).cast(Dtype.FLOAT32)
+        shares = sums / sums.slice([0, self.shape[-1] - 1], [rows.shape[0], self.shape[-1]])
+        drawn = _uniform(self.context, [num_samples, rows.shape[0], 1], Dtype.FLOAT32)
+        places = (drawn >= shares).cast(Dtype.INT32).sum(2).permute([1, 0])
+    else:
+        times = _uniform(self.context, list(rows.shape), Dtype.FLOAT32).log2() / rows
+        places = times.topk(num_samples, dim=1)[1]
+    return (places if self.rank == 2 else places.reshape([num_samples])).cast(Dtype.INT32)
 
 
 _with_key = Tensor.dropout
@@ -156,13 +203,31 @@ def _dropout(self, x=None, p=None) -> Tensor:
     p = next((number for number in (x, p) if number is not None), 0.5)
     if not 0 <= p <= 1:
         raise ValueError(f"dropout: p is {p}; a probability is wanted")
-    return _with_key(next_key(self.context), self, p) if Tensor.training and p > 0 else self
+    if not Tensor.training or p == 0:
+        return self
+    if p == 1:
+        return self.full_like(0)
+    stays = _uniform(self.context, _dims("dropout", self.shape), Dtype.FLOAT32) >= p
+    return stays.where(self, 0) / (1 - p)
+
+
+def _threefry_random_bits(key, counts0, counts1) -> Tensor:
+    """The first and then the second words of the key's blocks at counters, whose first and second words these are."""
+    return key.random_at(stack([counts0, counts1], 0)).reshape([-1])
+
+
+class _Counters(dict):
+    """Tensor._device_rng_counters, of which programs ask how many words a device has drawn."""
+
+    def __missing__(self, device):
+        return source(default_context()).given_counter(default_context())
 
 
 for _function in (manual_seed, rand, randn, randint, uniform, normal, scaled_uniform, glorot_uniform, kaiming_uniform,
-                  kaiming_normal, randperm):
+                  kaiming_normal, randperm, _threefry_random_bits):
     setattr(Tensor, _function.__name__, staticmethod(_function))
 Tensor.rand_like = _rand_like
 Tensor.randn_like = _randn_like
 Tensor.multinomial = _multinomial
 Tensor.dropout = _dropout
+Tensor._device_rng_counters = _Counters()

@@ -18,11 +18,19 @@ class State:
     capture = None  # the program that is being captured (TinyJit)
 
 
+alive = {}  # id: reference, of all tensors, while calls are read as tinygrad does
 pending = {}  # id: reference, of tensors with writes that nothing has computed yet
 
 
 class JitError(RuntimeError):
     """What a captured program would do otherwise than the function that it was captured from."""
+
+
+class Inside:
+    """In a gradient's place: what reading it says."""
+
+    def __init__(self, text):
+        self.text = text
 
 
 def leaves(tensor):
@@ -31,8 +39,25 @@ def leaves(tensor):
     return frozenset((tensor,)) if held.get("_requires_grad") else held.get("_leaves", _NONE)
 
 
+def note(tensor):
+    """backward() may be asked for its gradient: in tinygrad's reading that of every tensor."""
+    key = id(tensor)
+    alive[key] = weakref.KeyedRef(tensor, _forget, key)
+
+
+def _forget(reference):
+    alive.pop(reference.key, None)
+
+
+def living():
+    """The tensors that were noted."""
+    return [tensor for tensor in (reference() for reference in list(alive.values())) if tensor is not None]
+
+
 def trace(result, operands):
     """Notes for a result what its operands were built of; only floats have gradients."""
+    if native.Tensor.no_grad:
+        return
     found = _NONE
     for operand in operands:
         if isinstance(operand, (list, tuple)):

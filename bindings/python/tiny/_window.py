@@ -109,7 +109,7 @@ def _averaging(plain):
 
 # Where the header takes a window, Python takes one or what it would say.
 for _name, _form in (("conv", _convolution), ("conv_transpose", _transposed), ("max_pool", _pooling),
-                     ("max_pool_indices", _pooling), ("avg_pool", _averaging)):
+                     ("max_pool_indices", _pooling), ("windows", _pooling), ("avg_pool", _averaging)):
     _plain = getattr(Tensor, _name)
     _method = _form(_plain)
     _method.__name__, _method.__qualname__, _method.__doc__ = _name, f"Tensor.{_name}", _plain.__doc__

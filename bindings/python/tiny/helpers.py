@@ -1,96 +1,18 @@
 """What programs in tinygrad's style take from its helpers."""
 
-import json
-import os
-import sys
-
-from ._tensor import default_context
-from ._training import train
-
-
-def getenv(key, default=0):
-    """The environment variable in the type of `default`."""
-    return type(default)(os.environ.get(key, default))
-
-
-_COLORS = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
-
-
-def colored(text, color=None, background=False) -> str:
-    """The text in a colour for terminals; capital letters are bright."""
-    if color is None:
-        return str(text)
-    code = (10 if background else 0) + (60 if color.isupper() else 0) + 30 + _COLORS.index(color.lower())
-    return f"\x1b[{code}m{text}\x1b[0m"
-
-
-def Context(**settings):
-    """`with Context(TRAINING=1):`, or as a decorator: Tensor.training is so within."""
-    other = set(settings) - {"TRAINING"}
-    if other or not settings:
-        raise ValueError(f"Context({', '.join(sorted(other))}): known is TRAINING; tiny.Context is something else")
-    return train(bool(settings["TRAINING"]))
-
-
-class _Progress:
-    """An iterator that says on stderr how far it is."""
-
-    def __init__(self, items, desc="", disable=False, unit="it", total=None):
-        self.items, self.text, self.disable, self.unit = items, desc, disable, unit
-        self.total = len(items) if total is None and hasattr(items, "__len__") else total
-
-    def __iter__(self):
-        for self.done, item in enumerate(self.items):
-            yield item
-            self.done += 1
-            self._show()
-        self._show("\n")
-
-    def set_description(self, desc):
-        """What stands in front."""
-        self.text = desc
-
-    def write(self, text):
-        """A line of its own."""
-        print(f"\r\x1b[K{text}", file=sys.stderr)
-
-    def _show(self, end=""):
-        if not self.disable and sys.stderr.isatty():
-            of = "" if self.total is None else f"/{self.total}"
-            print(f"\r\x1b[K{self.text} {self.done}{of} {self.unit}", end=end, file=sys.stderr, flush=True)
-
-
-def tqdm(iterable, desc="", disable=False, unit="it", total=None) -> _Progress:
-    """The items, with how far they are on a terminal."""
-    return _Progress(iterable, desc, disable, unit, total)
-
-
-def trange(n, **options) -> _Progress:
-    """tqdm(range(n))."""
-    return tqdm(range(n), **options)
-
-
-class _Counters:
-    """What the default context did since reset(): kernels that ran, and bytes of memory now."""
-
-    def __init__(self):
-        self._before = 0
-
-    @staticmethod
-    def _launched():
-        return json.loads(default_context().counters().text())["kernels"]["launched"]
-
-    def reset(self):
-        """Counts from 0 again."""
-        self._before = self._launched()
-
-    @property
-    def kernel_count(self) -> int:
-        return self._launched() - self._before
-
-    @property
-    def mem_used(self) -> int:
-        return json.loads(default_context().info().text())["memory_used"]
-
-
-GlobalCounters = _Counters()
+from ._counters import GlobalCounters  # noqa: F401
+from ._fetch import cache_dir, fetch  # noqa: F401
+from ._progress import tqdm, trange  # noqa: F401
+from ._sequences import (  # noqa: F401
+    all_int, all_same, argfix, argsort, cdiv, ceildiv, cmod, count, data64, data64_le, dedup, flat_mv, flatten,
+    floordiv, floormod, from_mv, fromimport, fully_flatten, get_child, get_shape, get_single_element, getbits, hi32, i2u,
+    lo32, make_tuple, merge_dicts, mv_address, next_power2, partition, polyN, prod, round_down, round_up, temp, to_mv,
+    to_tuple, unwrap)
+from ._settings import *  # noqa: F401,F403  ContextVar, and each setting by its name
+from ._settings import Context, ContextVar, Target, getenv  # noqa: F401
+from ._text import (  # noqa: F401
+    ansilen, ansipad, ansistrip, colored, colorize_float, pluralize, size_to_str, strip_parens, time_to_str,
+    to_function_name, word_wrap)
+from ._timing import (  # noqa: F401
+    ProfileEvent, ProfilePointEvent, ProfileRangeEvent, Profiling, Timing, cpu_events, cpu_profile, disable_gc,
+    perf_counter_us, profile_marker)

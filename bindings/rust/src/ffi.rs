@@ -6,6 +6,8 @@ pub const TINY_VERSION_MAJOR: u32 = 0;
 pub const TINY_VERSION_MINOR: u32 = 3;
 pub const TINY_VERSION_PATCH: u32 = 0;
 pub const TINY_ABI_VERSION: u32 = 3;
+pub const TINY_WEAK_INT: i32 = -1;
+pub const TINY_WEAK_FLOAT: i32 = -2;
 pub type __int32_t = ::std::os::raw::c_int;
 pub type __uint32_t = ::std::os::raw::c_uint;
 pub type __int64_t = ::std::os::raw::c_long;
@@ -255,6 +257,13 @@ extern "C" {
 extern "C" {
     pub fn tiny_context_info(context: *mut tiny_context, out: *mut *mut tiny_report)
         -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_context_set_int(
+        context: *mut tiny_context,
+        key: *const ::std::os::raw::c_char,
+        value: i64,
+    ) -> tiny_status;
 }
 extern "C" {
     pub fn tiny_cancel_create(out: *mut *mut tiny_cancel) -> tiny_status;
@@ -906,6 +915,13 @@ extern "C" {
     ) -> tiny_status;
 }
 extern "C" {
+    pub fn tiny_windows(
+        x: *const tiny_tensor,
+        window: *const tiny_window,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
     pub fn tiny_max_pool(
         x: *const tiny_tensor,
         window: *const tiny_window,
@@ -1005,6 +1021,145 @@ extern "C" {
     pub fn tiny_context_counters(
         context: *mut tiny_context,
         out: *mut *mut tiny_report,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_context_totals(
+        context: *mut tiny_context,
+        launches: *mut i64,
+        operations: *mut f64,
+        bytes: *mut f64,
+        timed_seconds: *mut f64,
+        memory_used: *mut i64,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_context_record(
+        context: *mut tiny_context,
+        out: *mut *mut tiny_report,
+    ) -> tiny_status;
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct tiny_node {
+    _unused: [u8; 0],
+}
+extern "C" {
+    pub fn tiny_ops(out: *mut *mut tiny_report) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_tensor_node(tensor: *const tiny_tensor, out: *mut *mut tiny_node) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_node_retain(node: *mut tiny_node);
+}
+extern "C" {
+    pub fn tiny_node_release(node: *mut tiny_node);
+}
+extern "C" {
+    pub fn tiny_node_context(node: *const tiny_node, out: *mut *mut tiny_context) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_node_id(node: *const tiny_node, out: *mut i64) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_node_op(
+        node: *const tiny_node,
+        out: *mut *const ::std::os::raw::c_char,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_node_dtype(node: *const tiny_node, out: *mut tiny_dtype) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_node_argument(node: *const tiny_node, out: *mut *mut tiny_report) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_node_source_count(node: *const tiny_node, out: *mut usize) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_node_source(
+        node: *const tiny_node,
+        index: usize,
+        out: *mut *mut tiny_node,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_node_has_shape(node: *const tiny_node, out: *mut i32) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_node_shape(
+        node: *const tiny_node,
+        dims: *mut i64,
+        capacity: usize,
+        rank: *mut usize,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_node_in_memory(node: *const tiny_node, out: *mut i32) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_node_range(node: *const tiny_node, min: *mut i64, max: *mut i64) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_node_text(node: *const tiny_node, out: *mut *mut tiny_report) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_node_simplify(node: *const tiny_node, out: *mut *mut tiny_node) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_node_integer(
+        context: *mut tiny_context,
+        dtype: tiny_dtype,
+        value: i64,
+        out: *mut *mut tiny_node,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_node_float(
+        context: *mut tiny_context,
+        dtype: tiny_dtype,
+        value: f64,
+        out: *mut *mut tiny_node,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_node_variable(
+        context: *mut tiny_context,
+        name: *const ::std::os::raw::c_char,
+        min: i64,
+        max: i64,
+        out: *mut *mut tiny_node,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_node_make(
+        context: *mut tiny_context,
+        op: *const ::std::os::raw::c_char,
+        dtype: tiny_dtype,
+        sources: *const *mut tiny_node,
+        count: usize,
+        out: *mut *mut tiny_node,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_node_with_sources(
+        node: *const tiny_node,
+        sources: *const *mut tiny_node,
+        count: usize,
+        out: *mut *mut tiny_node,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_node_tensor(node: *const tiny_node, out: *mut *mut tiny_tensor) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_schedule_store(
+        tensors: *const *mut tiny_tensor,
+        count: usize,
+        kernel: usize,
+        store: usize,
+        out: *mut *mut tiny_node,
     ) -> tiny_status;
 }
 extern "C" {
@@ -1275,6 +1430,16 @@ extern "C" {
         flags: tiny_flags,
         gradients: *mut *mut tiny_tensor,
         count: usize,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_made_of(
+        tensor: *const tiny_tensor,
+        others: *const *mut tiny_tensor,
+        other_count: usize,
+        positions: *mut i64,
+        capacity: usize,
+        found: *mut usize,
     ) -> tiny_status;
 }
 extern "C" {
@@ -1554,6 +1719,13 @@ extern "C" {
     pub fn tiny_random_bits(
         key: *const tiny_tensor,
         count: i64,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_random_at(
+        key: *const tiny_tensor,
+        counters: *const tiny_tensor,
         out: *mut *mut tiny_tensor,
     ) -> tiny_status;
 }

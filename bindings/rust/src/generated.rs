@@ -304,7 +304,7 @@ impl Options {
         Ok(Options::from_raw(out))
     }
 
-    /// Keys: "threads" (0: as many as the affinity mask and the cgroup quota allow), "deterministic" (1: results are the same bits with any number of threads, on one machine; not with "beam"), "debug" (0..7), "beam", "noopt", "spec", "cache" (0: no disk cache), "map_files" (0: files are read into memory, not mapped; see tiny_model_load), "cache_kernels" (compiled kernels that the context keeps), "memory_kept" (bytes of large buffers that are gone and whose memory waits for the next ones; 268435456 if not set, and never more beside the buffers in use than have been in use at once), "busy_timeout" (milliseconds that a building call waits for others on the context before it is TINY_ERROR_BUSY; 0: without end).  Limits, 0 for none or the default, each TINY_ERROR_LIMIT when it is reached: "memory_limit" (bytes of all buffers, of files that are read into memory and of tables made while building), "time_limit" (milliseconds of a call, its wait for others, compiling and executing together; it ends within milliseconds, also in a kernel; of a wait the shorter of it and "busy_timeout"), "node_limit", "depth_limit", "file_limit" (nodes, nesting and bytes of a model file).  An unknown key is an error that lists the known.
+    /// Keys: "threads" (0: as many as the affinity mask and the cgroup quota allow), "deterministic" (1: results are the same bits with any number of threads, on one machine; not with "beam"), "debug" (0..7), "beam", "noopt", "spec", "viz" (1: see tiny_context_record), "cache" (0: no disk cache), "map_files" (0: files are read into memory, not mapped; see tiny_model_load), "cache_kernels" (compiled kernels that the context keeps), "memory_kept" (bytes of large buffers that are gone and whose memory waits for the next ones; 268435456 if not set, and never more beside the buffers in use than have been in use at once), "busy_timeout" (milliseconds that a building call waits for others on the context before it is TINY_ERROR_BUSY; 0: without end).  Limits, 0 for none or the default, each TINY_ERROR_LIMIT when it is reached: "memory_limit" (bytes of all buffers, of files that are read into memory and of tables made while building), "time_limit" (milliseconds of a call, its wait for others, compiling and executing together; it ends within milliseconds, also in a kernel; of a wait the shorter of it and "busy_timeout"), "node_limit", "depth_limit", "file_limit" (nodes, nesting and bytes of a model file).  An unknown key is an error that lists the known.
     pub fn set_int(&self, key: &str, value: i64) -> Result<()> {
         let key = c_text(Some(key))?;
         check(unsafe { ffi::tiny_options_set_int(self.raw.as_ptr(), key.as_ref().map_or(ptr::null(), |t| t.as_ptr()), value) })?;
@@ -353,11 +353,18 @@ impl Context {
         Ok(())
     }
 
-    /// What the context's options came to, as one JSON object: "device", "isa" ("" where there is none), "threads" (of its pool, the caller's included), "memory_limit", "memory_used" (bytes of buffers now), "memory_kept" (bytes kept for later ones), "cache_dir" ("": no disk cache).
+    /// What the context's options came to, as one JSON object: "device", "isa" ("" where there is none), "threads" (of its pool, the caller's included), "debug", "memory_limit", "memory_used" (bytes of buffers now), "memory_kept" (bytes kept for later ones), "cache_dir" ("": no disk cache).
     pub fn info(&self) -> Result<Report> {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_context_info(self.raw.as_ptr(), &mut out) })?;
         Ok(Report::from_raw(out))
+    }
+
+    /// Changes an option of a context that is in use: "debug", "graph", "graphuops", "beam", "noopt", "fusion", "default_int", "default_float", "weak_results"; another is an error that lists them.  Programs that are compiled stay as they are; after "beam", "noopt" and "fusion", what is computed is compiled anew.  A building call.  Since 0.3.
+    pub fn set_int(&self, key: &str, value: i64) -> Result<()> {
+        let key = c_text(Some(key))?;
+        check(unsafe { ffi::tiny_context_set_int(self.raw.as_ptr(), key.as_ref().map_or(ptr::null(), |t| t.as_ptr()), value) })?;
+        Ok(())
     }
 
     /// A tensor without dimensions that holds `value`.  A scalar is weak: combined with a tensor it takes the tensor's dtype, unless only a float can hold it (docs/semantics.md).
@@ -393,6 +400,24 @@ impl Context {
     pub fn counters(&self) -> Result<Report> {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_context_counters(self.raw.as_ptr(), &mut out) })?;
+        Ok(Report::from_raw(out))
+    }
+
+    /// Sums over all launches of kernels since the context was made, those of programs' runs too: how many, the operations and bytes of their buffers as tiny_program_kernels counts them, and the seconds of those that were timed (by tiny_run_set_timed, or the option "debug" from 2 on).  `memory_used` is the bytes of all buffers now.  A few loads: for any thread, waits for nobody.  Since 0.3.
+    pub fn totals(&self) -> Result<(i64, f64, f64, f64, i64)> {
+        let mut launches: i64 = 0;
+        let mut operations: f64 = 0.0;
+        let mut bytes: f64 = 0.0;
+        let mut timed_seconds: f64 = 0.0;
+        let mut memory_used: i64 = 0;
+        check(unsafe { ffi::tiny_context_totals(self.raw.as_ptr(), &mut launches, &mut operations, &mut bytes, &mut timed_seconds, &mut memory_used) })?;
+        Ok((launches, operations, bytes, timed_seconds, memory_used))
+    }
+
+    /// With the option "viz" at 1, what the context has kept of its work, as JSON, for programs that show it: "graphs" that were computed or compiled, with what each pass over them left; "kernels" as the scheduler made them, after each pass, with the rules that fired, their loops and code; "programs", lists of kernels and their buffers; "traceEvents", when what ran, in Chrome's format.  Unstable: what is in it changes with the engine.  A building call.  Since 0.3.
+    pub fn record(&self) -> Result<Report> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_context_record(self.raw.as_ptr(), &mut out) })?;
         Ok(Report::from_raw(out))
     }
 
@@ -523,6 +548,7 @@ impl Tensor {
         Ok(Tensor::from_raw(out, context.clone()))
     }
 
+    /// In a context with the option "weak_results", of what follows from bare numbers alone: TINY_WEAK_INT or TINY_WEAK_FLOAT.  It is computed and stored as the option "default_int" or "default_float" says; tiny_cast gives it that dtype, and to these two makes it weak.
     pub fn dtype(&self) -> Result<Dtype> {
         let mut out = 0i32;
         check(unsafe { ffi::tiny_tensor_dtype(self.raw.as_ptr(), &mut out) })?;
@@ -1277,6 +1303,13 @@ impl Tensor {
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
+    /// What lies in each window over the last axes of x, as many as the window has: out\[.., o1, .., k1, ..\] is x\[.., o1 * stride1 + k1 * dilation1, ..\] for every window that fits, with zeros where it is padded.  A view.
+    pub fn windows(&self, window: &Window) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_windows(self.raw.as_ptr(), window.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
     /// The greatest value of each window over the last axes of x, as many as the window has, or with TINY_LAYOUT_CHANNELS_LAST those before the last.  Padding counts for nothing.
     pub fn max_pool(&self, window: &Window) -> Result<Tensor> {
         let mut out = ptr::null_mut();
@@ -1338,6 +1371,13 @@ impl Tensor {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_lrn(self.raw.as_ptr(), size, alpha, beta, k, &mut out) })?;
         Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// The value of the tensor now: before it is computed what it will be computed of, afterwards a view of memory.
+    pub fn node(&self) -> Result<Node> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_tensor_node(self.raw.as_ptr(), &mut out) })?;
+        Ok(Node::from_raw(out, self.context.clone()))
     }
 
     /// By the ending of `path`: .npy, .pb (an ONNX TensorProto), .safetensors, or what data sets come in: -ubyte or .idx (MNIST's format), .bin (the binary version of CIFAR), and .pkl, .pickle, .meta or no ending at all (a Python pickle, such as CIFAR's, of a dict of NumPy arrays, lists of integers and texts; nothing is executed, what it cannot be without is TINY_ERROR_UNSUPPORTED).  Any of them may be compressed, with .gz behind it.  What has several tensors is TINY_ERROR_INVALID_ARGUMENT here, with their names.  Data sets and .gz are since 0.3, and not written.
@@ -1423,6 +1463,20 @@ impl Tensor {
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
+    /// Which of `others` the tensor is made of, those that gradients do not reach among them: their positions in `others`, in order; writes min(found, capacity), and `found` gets how many there are.  Since 0.3.
+    pub fn made_of(&self, others: &[&Tensor]) -> Result<Vec<i64>> {
+        let others_raw: Vec<_> = others.iter().map(|o| o.raw.as_ptr() as *const _).collect();
+        let mut positions_count = 0usize;
+        let mut positions: Vec<i64> = vec![0; GUESS];
+        check(unsafe { ffi::tiny_made_of(self.raw.as_ptr(), others_raw.as_ptr() as *const _, others_raw.len(), positions.as_mut_ptr(), positions.len(), &mut positions_count) })?;
+        if positions_count > positions.len() {
+            positions.resize(positions_count, Default::default());
+            check(unsafe { ffi::tiny_made_of(self.raw.as_ptr(), others_raw.as_ptr() as *const _, others_raw.len(), positions.as_mut_ptr(), positions.len(), &mut positions_count) })?;
+        }
+        positions.truncate(positions_count);
+        Ok(positions)
+    }
+
     /// The same value, through which no gradient goes: by tiny_gradient it is made of nothing, and can be one of `wrt`.
     pub fn detach(&self) -> Result<Tensor> {
         let mut out = ptr::null_mut();
@@ -1449,6 +1503,13 @@ impl Tensor {
     pub fn random_bits(&self, count: i64) -> Result<Tensor> {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_random_bits(self.raw.as_ptr(), count, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// The generator's block at each of `counters`, uint32 \[2, ..\], whose two words stand along axis 0, as those of the result do.  At one counter, \[2\], it is a key, which has nothing to do with those at others.  Since 0.3.
+    pub fn random_at(&self, counters: &Tensor) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_random_at(self.raw.as_ptr(), counters.raw.as_ptr(), &mut out) })?;
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
@@ -1703,6 +1764,175 @@ impl Clone for Window {
     fn clone(&self) -> Window {
         unsafe { ffi::tiny_window_retain(self.raw.as_ptr()) }
         Window::from_raw(self.raw.as_ptr())
+    }
+}
+
+pub struct Node {
+    pub(crate) raw: ptr::NonNull<ffi::tiny_node>,
+    pub(crate) context: Context,
+}
+
+// The library's calls wait for each other where they must.
+unsafe impl Send for Node {}
+unsafe impl Sync for Node {}
+
+impl Node {
+    pub(crate) fn from_raw(raw: *mut ffi::tiny_node, context: Context) -> Node {
+        let raw = ptr::NonNull::new(raw).expect("the library gave no handle");
+        Node { raw, context }
+    }
+    /// The context that this lives in.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// Equal for two handles if they are of one node; of a node that is gone another may have it.
+    pub fn id(&self) -> Result<i64> {
+        let mut out: i64 = 0;
+        check(unsafe { ffi::tiny_node_id(self.raw.as_ptr(), &mut out) })?;
+        Ok(out)
+    }
+
+    /// The operation's name in tiny_ops.  Lives as long as the library.
+    pub fn op(&self) -> Result<Option<String>> {
+        let mut out = ptr::null();
+        check(unsafe { ffi::tiny_node_op(self.raw.as_ptr(), &mut out) })?;
+        Ok(unsafe { text(out) })
+    }
+
+    /// 0 for a node without a value, such as a kernel's store.
+    pub fn dtype(&self) -> Result<Dtype> {
+        let mut out = 0i32;
+        check(unsafe { ffi::tiny_node_dtype(self.raw.as_ptr(), &mut out) })?;
+        Ok(Dtype(out))
+    }
+
+    /// As JSON: a number or bool of a constant ("nan", "inf", "-inf"), a number or a list of integers of most operations (null in the place of what a source gives), {"name","min","max"} of a variable, {"op","axes"} of a reduction, {"shape","strides","offset"} of a view, null where there is none.
+    pub fn argument(&self) -> Result<Report> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_node_argument(self.raw.as_ptr(), &mut out) })?;
+        Ok(Report::from_raw(out))
+    }
+
+    pub fn source_count(&self) -> Result<usize> {
+        let mut out: usize = 0;
+        check(unsafe { ffi::tiny_node_source_count(self.raw.as_ptr(), &mut out) })?;
+        Ok(out)
+    }
+
+    pub fn source(&self, index: usize) -> Result<Node> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_node_source(self.raw.as_ptr(), index, &mut out) })?;
+        Ok(Node::from_raw(out, self.context.clone()))
+    }
+
+    /// 1 if the node is of the tensor graph, where nodes have shapes, else 0.
+    pub fn has_shape(&self) -> Result<i32> {
+        let mut out: i32 = 0;
+        check(unsafe { ffi::tiny_node_has_shape(self.raw.as_ptr(), &mut out) })?;
+        Ok(out)
+    }
+
+    /// As tiny_tensor_shape; TINY_ERROR_INVALID_ARGUMENT for a node without.
+    pub fn shape(&self) -> Result<Vec<i64>> {
+        let mut dims_count = 0usize;
+        let mut dims: Vec<i64> = vec![0; GUESS];
+        check(unsafe { ffi::tiny_node_shape(self.raw.as_ptr(), dims.as_mut_ptr(), dims.len(), &mut dims_count) })?;
+        if dims_count > dims.len() {
+            dims.resize(dims_count, Default::default());
+            check(unsafe { ffi::tiny_node_shape(self.raw.as_ptr(), dims.as_mut_ptr(), dims.len(), &mut dims_count) })?;
+        }
+        dims.truncate(dims_count);
+        Ok(dims)
+    }
+
+    /// 1 if its elements are in memory, so that it is read and not computed, else 0.
+    pub fn in_memory(&self) -> Result<i32> {
+        let mut out: i32 = 0;
+        check(unsafe { ffi::tiny_node_in_memory(self.raw.as_ptr(), &mut out) })?;
+        Ok(out)
+    }
+
+    /// Numbers that an integer (or bool: 0, 1) is not below and not above, by what its operands can be; INT64_MIN and INT64_MAX where there is no bound.  64-bit arithmetic is taken not to overflow.
+    pub fn range(&self) -> Result<(i64, i64)> {
+        let mut min: i64 = 0;
+        let mut max: i64 = 0;
+        check(unsafe { ffi::tiny_node_range(self.raw.as_ptr(), &mut min, &mut max) })?;
+        Ok((min, max))
+    }
+
+    /// An expression as text, "((a * 4) + b)".  TINY_ERROR_LIMIT for one of more than 400 nodes.
+    pub fn text(&self) -> Result<Report> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_node_text(self.raw.as_ptr(), &mut out) })?;
+        Ok(Report::from_raw(out))
+    }
+
+    /// The expression rewritten by the engine's rules for indices: 64-bit arithmetic is taken not to overflow. TINY_ERROR_INVALID_ARGUMENT for what depends on tensors.
+    pub fn simplify(&self) -> Result<Node> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_node_simplify(self.raw.as_ptr(), &mut out) })?;
+        Ok(Node::from_raw(out, self.context.clone()))
+    }
+
+    /// Constants, of an integer type or bool and of a float type.
+    pub fn integer(context: &Context, dtype: Dtype, value: i64) -> Result<Node> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_node_integer(context.raw.as_ptr(), dtype.0, value, &mut out) })?;
+        Ok(Node::from_raw(out, context.clone()))
+    }
+
+    pub fn float(context: &Context, dtype: Dtype, value: f64) -> Result<Node> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_node_float(context.raw.as_ptr(), dtype.0, value, &mut out) })?;
+        Ok(Node::from_raw(out, context.clone()))
+    }
+
+    /// A 64-bit integer from `min` to `max`; one with the same name and range is the same.
+    pub fn variable(context: &Context, name: &str, min: i64, max: i64) -> Result<Node> {
+        let name = c_text(Some(name))?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_node_variable(context.raw.as_ptr(), name.as_ref().map_or(ptr::null(), |t| t.as_ptr()), min, max, &mut out) })?;
+        Ok(Node::from_raw(out, context.clone()))
+    }
+
+    /// An elementwise operation, as it is, without rewriting.  `dtype` is what a Cast or Bitcast makes and may be 0 otherwise; operands have one dtype (a choice's condition is a bool) and, in the tensor graph, one shape.
+    pub fn make(context: &Context, op: &str, dtype: Dtype, sources: &[&Node]) -> Result<Node> {
+        crate::support::at_least_one(sources.len())?;
+        let op = c_text(Some(op))?;
+        let sources_raw: Vec<_> = sources.iter().map(|o| o.raw.as_ptr() as *const _).collect();
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_node_make(context.raw.as_ptr(), op.as_ref().map_or(ptr::null(), |t| t.as_ptr()), dtype.0, sources_raw.as_ptr() as *const _, sources_raw.len(), &mut out) })?;
+        Ok(Node::from_raw(out, context.clone()))
+    }
+
+    /// The node with other sources, each of the dtype (and shape) of that which it replaces, and all else the same.
+    pub fn with_sources(&self, sources: &[&Node]) -> Result<Node> {
+        let sources_raw: Vec<_> = sources.iter().map(|o| o.raw.as_ptr() as *const _).collect();
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_node_with_sources(self.raw.as_ptr(), sources_raw.as_ptr() as *const _, sources_raw.len(), &mut out) })?;
+        Ok(Node::from_raw(out, self.context.clone()))
+    }
+
+    /// A tensor of the node's value.  TINY_ERROR_INVALID_ARGUMENT, which says why, for what is none: a kernel's.
+    pub fn tensor(&self) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_node_tensor(self.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        unsafe { ffi::tiny_node_release(self.raw.as_ptr()) }
+    }
+}
+
+impl Clone for Node {
+    /// Another reference to the same object.
+    fn clone(&self) -> Node {
+        unsafe { ffi::tiny_node_retain(self.raw.as_ptr()) }
+        Node::from_raw(self.raw.as_ptr(), self.context.clone())
     }
 }
 
@@ -2071,7 +2301,7 @@ impl Optimizer {
         Ok(group)
     }
 
-    /// Settings have the names, meanings and defaults of torch.optim: "lr"; "weight_decay", "maximize" (1 or 0), "eps"; of SGD "momentum", "dampening", "nesterov"; of Adam, AdamW and LAMB "beta1", "beta2", "amsgrad" (not LAMB's); of LARS "momentum", "nesterov", "trust"; of Muon "momentum", "nesterov", "ns_steps"; of RMSprop "alpha", "momentum", "centered"; of Adagrad "lr_decay", "initial_accumulator_value".  Any of them has "ema_decay", 0 for none: the state keeps an average of each parameter over the steps.  "lr" can be set any time, and holds for runs of compiled programs too; the others before the first step, which is made of them.
+    /// Settings have the names, meanings and defaults of torch.optim: "lr"; "weight_decay", "maximize" (1 or 0), "eps"; of SGD "momentum", "dampening", "nesterov", "classic" (1: the momentum is that of steps, which had their rate, not of gradients; 0 if nothing is set); of Adam, AdamW and LAMB "beta1", "beta2", "amsgrad" (not LAMB's); of LARS "momentum", "nesterov", "trust", "classic" (1 if nothing is set); of Muon "momentum", "nesterov", "ns_steps", and "ns_a", "ns_b", "ns_c", the coefficients of these; of RMSprop "alpha", "momentum", "centered"; of Adagrad "lr_decay", "initial_accumulator_value".  Any of them has "ema_decay", 0 for none: the state keeps an average of each parameter over the steps.  "lr" can be set any time, and holds for runs of compiled programs too; the others before the first step, which is made of them.
     pub fn set(&self, group: i64, name: &str, value: f64) -> Result<()> {
         let name = c_text(Some(name))?;
         check(unsafe { ffi::tiny_optimizer_set(self.raw.as_ptr(), group, name.as_ref().map_or(ptr::null(), |t| t.as_ptr()), value) })?;
@@ -2870,7 +3100,7 @@ impl Variable {
         &self.context
     }
 
-    /// A whole number from `min` to `max`, 1 \<= min \< max; `name` is for messages, and tells it from a program's other variables: one with the same name and range is the same.  From 2 on it is known to be no size that broadcasts.
+    /// A whole number from `min` to `max`, 0 \<= min \< max; `name` is for messages, and tells it from a program's other variables: one with the same name and range is the same.  From 2 on it is known to be no size that broadcasts.
     pub fn create(context: &Context, name: &str, min: i64, max: i64) -> Result<Variable> {
         let name = c_text(Some(name))?;
         let mut out = ptr::null_mut();
@@ -2986,13 +3216,29 @@ pub fn stack(tensors: &[&Tensor], axis: i64) -> Result<Tensor> {
     Ok(Tensor::from_raw(out, tensors[0].context.clone()))
 }
 
-/// The kernels that computing `tensors` now would run, in order; nothing runs.  {"kernels":\[{"name", "computes" (see tiny_program_kernels),"ranges":\[{"range","size","kind","reduced"}\],"options","operations","bytes", "buffers":\[{"access" ("read","write","update"),"dtype","bytes","buffer","kind"}\]}\]}
+/// The kernels that computing `tensors` now would run, in order; nothing runs.  {"kernels":\[{"name", "computes" (see tiny_program_kernels),"ranges":\[{"range","size","kind","reduced"}\],"options","operations", "bytes","stores","buffers":\[{"access" ("read","write","update"),"dtype","bytes","buffer","kind"}\]}\]}
 pub fn schedule(tensors: &[&Tensor]) -> Result<Report> {
     crate::support::at_least_one(tensors.len())?;
     let tensors_raw: Vec<_> = tensors.iter().map(|o| o.raw.as_ptr() as *const _).collect();
     let mut out = ptr::null_mut();
     check(unsafe { ffi::tiny_schedule(tensors_raw.as_ptr() as *const _, tensors_raw.len(), &mut out) })?;
     Ok(Report::from_raw(out))
+}
+
+/// The operations that nodes may have, as a JSON array in the order of the engine's table: "name" ("Add"), "symbol", "arity" (null: any number), "result" (whose dtype it has: "declared", "first", "last" source, "bool", "void"), "weight" (what an element costs, in instructions), "traits" ("elementwise", "commutative", "associative", "float", "int", "logic", "movement", "effect", "transcendental"), "stages" ("tensor", "kernel", "linear": which of its representations may hold it).  Unstable: names may change, be added and go.
+pub fn ops() -> Result<Report> {
+    let mut out = ptr::null_mut();
+    check(unsafe { ffi::tiny_ops(&mut out) })?;
+    Ok(Report::from_raw(out))
+}
+
+/// Store `store` of kernel `kernel` of tiny_schedule(tensors), which says how many each has ("stores"), as the scheduler made it: loads, reductions and what is computed of them, before the kernel is optimised.
+pub fn schedule_store(tensors: &[&Tensor], kernel: usize, store: usize) -> Result<Node> {
+    crate::support::at_least_one(tensors.len())?;
+    let tensors_raw: Vec<_> = tensors.iter().map(|o| o.raw.as_ptr() as *const _).collect();
+    let mut out = ptr::null_mut();
+    check(unsafe { ffi::tiny_schedule_store(tensors_raw.as_ptr() as *const _, tensors_raw.len(), kernel, store, &mut out) })?;
+    Ok(Node::from_raw(out, tensors[0].context.clone()))
 }
 
 /// The gradients of losses by the tensors `wrt`: gradients\[i\] has the shape and dtype of wrt\[i\]; `count` is the number of `wrt`. It is the sum over all losses, each element weighed by the same element of its upstream, of what the loss changes by for a change of the element of wrt\[i\].  `upstream` may be NULL: ones, for losses of one element; or it has a tensor for each loss, of its shape.  Nothing has to be marked before and nothing is kept: what is differentiated is the graph that the losses are made of now, so a loss that was computed already (tiny_realize, tiny_tensor_read) has none. A tensor of `wrt` is a value that the losses were built of; what was assigned to it since is another value.  The gradients are graphs like any other: they can be part of a program, and be differentiated again. docs/semantics.md says what the slope is where there is none (equal elements of a maximum, |0|). A tensor that no loss depends on is TINY_ERROR_INVALID_ARGUMENT; with TINY_FLAG_ALLOW_UNUSED its gradient is 0. Loops and branches whose count or choice the run computes are TINY_ERROR_UNSUPPORTED.

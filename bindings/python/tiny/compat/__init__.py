@@ -11,10 +11,15 @@ import importlib
 import importlib.abc
 import importlib.util
 import sys
+import types
 
+from ._absent import names_of
+from .._dtype import tell_contexts
 from .._reading import Reading
 
 _HERE = f"{__name__}.tinygrad"
+# Parts of tinygrad that programs mention more often than use: what is not here of them is there, and empty.
+_INNER = ("codegen", "engine", "renderer", "runtime", "schedule", "uop", "viz", "llm", "mixin")
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -33,13 +38,33 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             if found is not None:
                 return importlib.util.spec_from_loader(fullname, self, origin=real,
                                                        is_package=found.submodule_search_locations is not None)
+        if fullname.split(".")[1] in _INNER:
+            return importlib.util.spec_from_loader(fullname, self, origin=None, is_package=True)
         return None
 
     def create_module(self, spec):
-        return importlib.import_module(spec.origin)
+        if spec.origin is not None:
+            return importlib.import_module(spec.origin)
+        made = types.ModuleType(spec.name, "What tiny has no part of.")
+        made.__getattr__ = names_of(spec.name)
+        return made
 
     def exec_module(self, module):
         """It was executed under its own name."""
+        if module.__name__ == _HERE:  # whose `function` is the function, also once that module is there
+            function = module.function
+            importlib.import_module("tinygrad.function")
+            module.function = function
+
+
+class _Fallback(_Finder):
+    """`extra.lr_scheduler`, of tinygrad's checkout, is tiny.nn.lr_scheduler where there is no checkout."""
+
+    NAMES = {"extra": f"{__name__}.extra", "extra.lr_scheduler": "tiny.nn.lr_scheduler"}
+
+    def find_spec(self, fullname, path, target=None):
+        real = self.NAMES.get(fullname)
+        return real and importlib.util.spec_from_loader(fullname, self, origin=real, is_package=fullname == "extra")
 
 
 def install() -> None:
@@ -49,5 +74,7 @@ def install() -> None:
     if other is not None and not other.__name__.startswith(_HERE):
         raise RuntimeError("tiny.compat.install(): tinygrad itself is imported already")
     Reading.tinygrad = True
+    tell_contexts()
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
+        sys.meta_path.append(_Fallback())

@@ -1,10 +1,19 @@
 """python -m tiny.compat PROGRAM.py ARGS, -c TEXT or -m MODULE: as python would, with tinygrad resolved to tiny."""
 
 import os
+import pathlib
 import runpy
 import sys
 
 from . import install
+
+
+def _checkout_of(folder):
+    """The root of the checkout of tinygrad that a program lies in, where its `extra` and `examples` are; or nothing."""
+    for parent in (folder, *map(str, pathlib.Path(folder).parents)):
+        if os.path.isdir(os.path.join(parent, "extra")) and os.path.isdir(os.path.join(parent, "tinygrad")):
+            return [parent]
+    return []
 
 
 def main(arguments):
@@ -30,6 +39,7 @@ def main(arguments):
         return 2
     sys.argv = arguments
     sys.path[0] = os.path.dirname(os.path.abspath(kind))
+    sys.path += _checkout_of(sys.path[0])
     runpy.run_path(kind, run_name="__main__")
     return 0
 

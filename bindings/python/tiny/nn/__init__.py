@@ -10,7 +10,7 @@ from .._random import glorot_uniform, kaiming_uniform, uniform
 from .._creation import ones, zeros
 from ..methods import Dtype
 from ..native import Tensor
-from . import datasets, optim, state  # noqa: F401
+from . import datasets, lr_scheduler, optim, state  # noqa: F401
 
 
 def _parameter(tensor):

@@ -1,10 +1,13 @@
 """Optimisers by tinygrad's names and arguments, over those of the library (tiny_optimizer_create)."""
 
 from .. import _tape
-from .._creation import FLOATS
+from .._creation import FLOATS, check_device
+from .._reading import Reading
 from ..methods import Optimizer as _Native
 from ..methods import OptimizerKind
 from ..native import Tensor
+
+_NS = (3.4445, -4.775, 2.0315)  # of Jordan et al. 2024
 
 
 def _once(tensors):
@@ -13,13 +16,18 @@ def _once(tensors):
 
 class Optimizer:
     """Parameters, and what a step makes of them by their `grad`.  Tensors whose requires_grad is False, and those that
-    are no floats, are `buffers`, which steps compute and leave alone.  Settings hold from the first step on; `lr` is a
-    tensor that can be assigned to any time."""
+    are no floats, are `buffers`, which steps compute and leave alone.  `lr` is a tensor that can be assigned to any time.
 
-    def __init__(self, params, lr, kind, settings, fused=False):
+    An optimiser of one's own defines _step(params, grads), which gives what is subtracted from each parameter, and a list
+    of the tensors that it keeps and assigned to."""
+
+    def __init__(self, params, lr=0.001, device=None, fused=False):
+        check_device(device)
         params = _once(params)
         if not all(isinstance(one, Tensor) for one in params):
             raise TypeError("an optimiser's parameters are tensors: nn.state.get_parameters(model) lists a model's")
+        if lr < 0:
+            raise ValueError(f"an optimiser's learning rate is 0 at least, not {lr}")
         for one in params:
             if one.requires_grad is None and one.dtype in FLOATS:
                 one.requires_grad = True
@@ -27,24 +35,78 @@ class Optimizer:
         self.buffers = [one for one in params if not one.requires_grad]
         if not self.params:
             raise ValueError("an optimiser wants a parameter at least, a float tensor that may require gradients")
+        self.device = device or self.params[0].device
         self.fused = fused  # kernels are joined in any case
-        self._native = _Native.create(self.params[0].context, kind)
-        # Muon's are matrices, and a vector is a column.
-        column = kind == OptimizerKind.MUON
-        self._views = [one.realize().reshape([-1, 1]) if column and one.rank < 2 else one for one in self.params]
-        self._native.add(self._views)
-        for name, value in {"lr": lr, **settings}.items():
-            self._native.set(0, name, value)
-        self._rate = self._native.rate(0)
+        self._set_rate(self._first_rate(lr))
+
+    def _first_rate(self, lr):
+        return Tensor(lr, dtype="float32").contiguous().realize()
+
+    def _set_rate(self, scalar):
+        """While programs of tinygrad's run it has an axis, as there."""
+        self._rate = scalar.reshape([1]) if Reading.tinygrad else scalar
 
     @property
     def lr(self) -> Tensor:
-        """The learning rate, a scalar."""
+        """The learning rate: a scalar, of shape [1] in programs of tinygrad's."""
         return self._rate
 
     @lr.setter
     def lr(self, value):
-        self._rate.assign(value)
+        if value is not self._rate:
+            self._rate.assign(value)
+
+    def zero_grad(self) -> None:
+        """No parameter has a gradient any more."""
+        for one in self.params:
+            one.grad = None
+
+    def _gradients(self):
+        if not Tensor.training:
+            raise RuntimeError("step(): Tensor.training is false: dropout and batch norm did not train; "
+                               "`with Tensor.train():` around the step, or Tensor.training = True")
+        found = [one.grad for one in self.params]
+        if all(one is None for one in found):
+            raise RuntimeError("step(): no parameter has a gradient: call backward() on a loss that was made of them")
+        return found
+
+    def schedule_step(self) -> list[Tensor]:
+        """One step, not computed: the tensors to be realised for it.  Parameters without a gradient stay."""
+        pairs = [(one, grad) for one, grad in zip(self.params, self._gradients()) if grad is not None]
+        updates, kept = self._step([one for one, _ in pairs], [grad for _, grad in pairs])
+        for (one, _), update in zip(pairs, updates):
+            one.assign(one.detach() - update)
+        return _once([*kept, *self.params, *self.buffers, *_tape.waiting()])
+
+    def _step(self, params, grads):
+        raise NotImplementedError(f"{type(self).__name__} has no _step(params, grads)")
+
+    def _new_optim_param(self) -> list[Tensor]:
+        """Zeros, float32, in the shape of each parameter: what an optimiser of one's own keeps."""
+        return [Tensor.zeros(*one.shape, dtype="float32").contiguous().realize() for one in self.params]
+
+    def step(self) -> None:
+        """One step."""
+        _tape.realize(self.schedule_step())
+
+
+class _Library(Optimizer):
+    """One whose steps are the library's.  Settings hold from the first step on."""
+
+    def __init__(self, params, lr, kind, settings, device=None, fused=False):
+        self._kind = kind
+        super().__init__(params, lr, device, fused)
+        for name, value in settings.items():
+            self._native.set(0, name, value)
+
+    def _first_rate(self, lr):
+        self._native = _Native.create(self.params[0].context, self._kind)
+        # Muon's are matrices, and a vector is a column.
+        column = self._kind == OptimizerKind.MUON
+        self._views = [one.realize().reshape([-1, 1]) if column and one.rank < 2 else one for one in self.params]
+        self._native.add(self._views)
+        self._native.set(0, "lr", lr)
+        return self._native.rate(0)
 
     def state(self, name) -> list[Tensor]:
         """What is kept of each parameter under a name, such as "exp_avg"."""
@@ -55,45 +117,11 @@ class Optimizer:
         native = self._native
         return {native.state_name(i): native.state(i) for i in range(native.state_count())}
 
-    def zero_grad(self) -> None:
-        """No parameter has a gradient any more."""
-        for one in self.params:
-            one.grad = None
-
     def schedule_step(self) -> list[Tensor]:
-        """One step, not computed: the tensors to be realised for it.  Parameters without a gradient stay."""
-        if not Tensor.training:
-            raise RuntimeError("step(): Tensor.training is false: dropout and batch norm did not train; "
-                               "`with Tensor.train():` around the step, or Tensor.training = True")
-        found = [one.grad for one in self.params]
-        if all(one is None for one in found):
-            raise RuntimeError("step(): no parameter has a gradient: call backward() on a loss that was made of them")
+        found = self._gradients()
         self._native.step([one if one is None else one.reshape(view.shape) for one, view in zip(found, self._views)])
         _tape.written(*self.params)
         return _once([*self.params, *self.buffers, *self._states().values(), *_tape.waiting()])
-
-    def step(self) -> None:
-        """One step."""
-        _tape.realize(self.schedule_step())
-
-
-class _Momentum(Optimizer):
-    @property
-    def b(self) -> list[Tensor]:
-        """The momentum of each parameter."""
-        return self.state("momentum_buffer")
-
-
-class _Moments(Optimizer):
-    @property
-    def m(self) -> list[Tensor]:
-        """The mean of each parameter's gradients."""
-        return self.state("exp_avg")
-
-    @property
-    def v(self) -> list[Tensor]:
-        """The mean of their squares."""
-        return self.state("exp_avg_sq")
 
 
 class OptimizerGroup(Optimizer):
@@ -115,44 +143,90 @@ class OptimizerGroup(Optimizer):
         return _once(one for optimizer in self.optimizers for one in optimizer.schedule_step())
 
 
-def SGD(params, lr=0.001, momentum=0.0, weight_decay=0.0, nesterov=False, classic=False, fused=False) -> Optimizer:
-    """Stochastic gradient descent, as torch.optim.SGD."""
-    if classic and momentum:
-        raise ValueError("SGD: classic=True, momentum of steps rather than of gradients, is LARS's alone here")
-    return _Momentum(params, lr, OptimizerKind.SGD, {"momentum": momentum, "weight_decay": weight_decay,
-                                                     "nesterov": nesterov}, fused)
+def _positive(call, **settings):
+    for name, value in settings.items():
+        if value < 0:
+            raise ValueError(f"{call}: {name} is 0 at least, not {value}")
 
 
-def LARS(params, lr=0.001, momentum=0.9, weight_decay=1e-4, nesterov=False, classic=True, tcoef=0.001,
-         fused=False) -> Optimizer:
-    """SGD with a rate for each parameter (You et al. 2017)."""
-    if not classic:
-        raise ValueError("LARS: classic=False, momentum of gradients rather than of steps, is SGD's alone here")
-    return _Momentum(params, lr, OptimizerKind.LARS, {"momentum": momentum, "weight_decay": weight_decay,
-                                                      "nesterov": nesterov, "trust": tcoef}, fused)
+class LARS(_Library):
+    """SGD with a rate for each parameter (You et al. 2017).  Without a trust coefficient (tcoef=0) it is SGD, and with
+    `ns_coefficients` and `pre_wd` false Muon."""
+
+    def __init__(self, params, lr=0.001, momentum=0.9, weight_decay=1e-4, ns_steps=0, ns_coefficients=None,
+                 nesterov=False, classic=True, pre_wd=True, tcoef=0.001, device=None, fused=False):
+        _positive(type(self).__name__, momentum=momentum, weight_decay=weight_decay)
+        settings = {"momentum": momentum, "weight_decay": weight_decay, "nesterov": nesterov}
+        if ns_coefficients is None and pre_wd:
+            kind = OptimizerKind.LARS if tcoef else OptimizerKind.SGD
+            settings.update({"classic": classic}, **({"trust": tcoef} if tcoef else {}))
+        elif ns_coefficients is not None and not pre_wd and not classic and not tcoef:
+            kind, coefficients = OptimizerKind.MUON, zip(("ns_a", "ns_b", "ns_c"), ns_coefficients)
+            settings.update({"ns_steps": ns_steps, **dict(coefficients)})
+        else:
+            raise ValueError("LARS: orthogonal steps (ns_coefficients) go with pre_wd=False, classic=False and tcoef=0, "
+                             "and those with them: that is Muon")
+        self.momentum, self.wd, self.nesterov = momentum, weight_decay, nesterov
+        super().__init__(params, lr, kind, settings, device, fused)
+
+    @property
+    def b(self) -> list[Tensor]:
+        """The momentum of each parameter."""
+        return self.state("momentum_buffer")
 
 
-def Muon(params, lr=0.001, momentum=0.95, weight_decay=0.1, ns_steps=5, ns_coefficients=(3.4445, -4.775, 2.0315),
-         nesterov=True, fused=False) -> Optimizer:
-    """Steps of orthonormal matrices (Jordan et al. 2024), as torch.optim.Muon; a vector is a matrix of one column."""
-    if tuple(ns_coefficients) != (3.4445, -4.775, 2.0315):
-        raise ValueError(f"Muon: ns_coefficients {ns_coefficients}: known are (3.4445, -4.775, 2.0315)")
-    return _Momentum(params, lr, OptimizerKind.MUON, {"momentum": momentum, "weight_decay": weight_decay,
-                                                      "nesterov": nesterov, "ns_steps": ns_steps}, fused)
-
-
-def Adam(params, lr=0.001, b1=0.9, b2=0.999, eps=1e-8, fused=False) -> Optimizer:
-    """Adam, as torch.optim.Adam."""
-    return _Moments(params, lr, OptimizerKind.ADAM, {"beta1": b1, "beta2": b2, "eps": eps}, fused)
-
-
-def AdamW(params, lr=0.001, b1=0.9, b2=0.999, eps=1e-8, weight_decay=0.01, fused=False) -> Optimizer:
-    """Adam with weight decay of its own, as torch.optim.AdamW."""
-    return _Moments(params, lr, OptimizerKind.ADAMW, {"beta1": b1, "beta2": b2, "eps": eps,
-                                                      "weight_decay": weight_decay}, fused)
-
-
-def LAMB(params, lr=0.001, b1=0.9, b2=0.999, eps=1e-6, weight_decay=0.0, adam=False, fused=False) -> Optimizer:
+class LAMB(_Library):
     """AdamW with a rate for each parameter (You et al. 2019); with `adam` without that."""
-    kind = OptimizerKind.ADAMW if adam else OptimizerKind.LAMB
-    return _Moments(params, lr, kind, {"beta1": b1, "beta2": b2, "eps": eps, "weight_decay": weight_decay}, fused)
+
+    def __init__(self, params, lr=0.001, b1=0.9, b2=0.999, eps=1e-6, weight_decay=0.0, adam=False, device=None,
+                 fused=False):
+        _positive(type(self).__name__, weight_decay=weight_decay)
+        kind = OptimizerKind.ADAMW if adam and weight_decay else OptimizerKind.ADAM if adam else OptimizerKind.LAMB
+        settings = {"beta1": b1, "beta2": b2, "eps": eps, "weight_decay": weight_decay}
+        self.b1, self.b2, self.eps, self.wd, self.adam = b1, b2, eps, weight_decay, adam
+        super().__init__(params, lr, kind, settings, device, fused)
+
+    @property
+    def m(self) -> list[Tensor]:
+        """The mean of each parameter's gradients."""
+        return self.state("exp_avg")
+
+    @property
+    def v(self) -> list[Tensor]:
+        """The mean of their squares."""
+        return self.state("exp_avg_sq")
+
+    def _power(self, base):
+        return (self._states()["step"].cast("float32") * 0 + base).pow(self._states()["step"].cast("float32")).reshape([1])
+
+    @property
+    def b1_t(self) -> Tensor:
+        """b1 to the power of the steps that were made, of shape [1]."""
+        return self._power(self.b1)
+
+    @property
+    def b2_t(self) -> Tensor:
+        """b2 to the power of the steps that were made, of shape [1]."""
+        return self._power(self.b2)
+
+
+def SGD(params, lr=0.001, momentum=0.0, weight_decay=0.0, nesterov=False, classic=False, device=None,
+        fused=False) -> Optimizer:
+    """Stochastic gradient descent, as torch.optim.SGD; `classic`: the momentum is that of steps, not of gradients."""
+    return LARS(params, lr, momentum, weight_decay, 0, None, nesterov, classic, True, 0.0, device, fused)
+
+
+def Muon(params, lr=0.001, momentum=0.95, weight_decay=0.1, ns_steps=5, ns_coefficients=_NS, nesterov=True, device=None,
+         fused=False) -> Optimizer:
+    """Steps of orthonormal matrices (Jordan et al. 2024), as torch.optim.Muon; a vector is a matrix of one column."""
+    return LARS(params, lr, momentum, weight_decay, ns_steps, ns_coefficients, nesterov, False, False, 0.0, device, fused)
+
+
+def Adam(params, lr=0.001, b1=0.9, b2=0.999, eps=1e-8, device=None, fused=False) -> Optimizer:
+    """Adam, as torch.optim.Adam."""
+    return LAMB(params, lr, b1, b2, eps, 0.0, True, device, fused)
+
+
+def AdamW(params, lr=0.001, b1=0.9, b2=0.999, eps=1e-8, weight_decay=0.01, device=None, fused=False) -> Optimizer:
+    """Adam with weight decay of its own, as torch.optim.AdamW."""
+    return LAMB(params, lr, b1, b2, eps, weight_decay, True, device, fused)

@@ -1,4 +1,11 @@
-"""States: the tensors of a model by dotted names, to files and back, by tinygrad's names."""
+"""States: the tensors of a model by dotted names, to files and back, by tinygrad's names; and other files of tensors.
 
-from .._archive import get_parameters, get_state_dict, load_state_dict, safe_load, safe_save  # noqa: F401
+    nn.state.safe_save(nn.state.get_state_dict(net), "net.safetensors")
+    nn.state.load_state_dict(net, nn.state.safe_load("net.safetensors"))
+"""
+
+from .._archive import get_parameters, get_state_dict  # noqa: F401
+from ._load import load_state_dict  # noqa: F401
+from ._safetensors import safe_load, safe_load_metadata, safe_save  # noqa: F401
+from ._tensor_io import TensorIO, tar_extract, zip_extract  # noqa: F401
 from ._torch_file import torch_load  # noqa: F401

@@ -1,6 +1,11 @@
 """What `import tinygrad` gives."""
 
-from ... import JitError, TinyJit, function, nn  # noqa: F401
+from ... import JitError, TinyJit, nn  # noqa: F401
 from ...native import Tensor, Variable  # noqa: F401
 from ... import dtypes  # noqa: F401
-from ...helpers import Context, GlobalCounters, getenv  # noqa: F401
+from ..._devices import Device  # noqa: F401
+from ..._inside import lazy as __getattr__  # noqa: F401  UOp
+from ...helpers import Context, GlobalCounters, fetch, getenv  # noqa: F401
+from . import function as _function
+
+function = _function.function

@@ -1,0 +1,185 @@
+"""What a function does to tensors while TinyJit captures it, and the program that comes of it."""
+
+import weakref
+
+from . import _dimension, _tape, native
+from ._bound import Bound, set_variables, sized
+from ._reading import Reading
+from ._tape import Inside, JitError
+from .methods import Run
+from .native import Tensor
+
+
+class Gradient:
+    """Of a tensor whose gradient the function reads or sets."""
+
+    def __init__(self, tensor, before):
+        self.reference = weakref.ref(tensor)
+        self.before = before
+        self.was_read = False
+
+
+class Capture:
+    """Noted while the function runs."""
+
+    def __init__(self, inputs):
+        self.inputs = {id(one): at for at, one in enumerate(inputs)}
+        self.written_inputs = {}  # where in the inputs: the stand-in that the function assigned to
+        self.targets = {}
+        self.gradients = {}  # id of a tensor: Gradient
+        self.draws = {}  # id of a source of random numbers: Draws
+
+    def before_write(self, tensor):
+        """A tensor is about to be assigned to."""
+        if id(tensor) in self.inputs:
+            self.written_inputs[self.inputs[id(tensor)]] = tensor
+
+    def written(self, tensor):
+        """It has been."""
+        self.targets.setdefault(id(tensor), tensor)
+
+    def written_tensors(self):
+        """One that knows its context first, by which a program is made."""
+        return sorted(self.targets.values(), key=lambda tensor: not hasattr(tensor, "context"))
+
+    def _gradient(self, tensor):
+        if id(tensor) not in self.gradients:
+            self.gradients[id(tensor)] = Gradient(tensor, tensor.__dict__.get("_gradient"))
+        return self.gradients[id(tensor)]
+
+    def before_gradient(self, tensor):
+        """A gradient is about to be set."""
+        self._gradient(tensor)
+
+    def gradient_of(self, tensor):
+        """A gradient is read: one from before is the program's as it is a tensor that is found elsewhere."""
+        is_first = id(tensor) not in self.gradients
+        noted = self._gradient(tensor)
+        noted.was_read |= is_first
+        found = tensor.__dict__.get("_gradient")
+        if isinstance(found, Inside):
+            raise JitError(found.text)
+        return found
+
+    def is_inside(self, tensor):
+        """Whether the tensor's gradient is one that the function made."""
+        return tensor.__dict__.get("_gradient") is not self._gradient(tensor).before
+
+    def undo_gradients(self):
+        for noted in self.gradients.values():
+            tensor = noted.reference()
+            if tensor is not None:
+                tensor._gradient = noted.before
+
+    def gradients_read(self):
+        """(tensor, gradient from before) of those that the program has as they were."""
+        for noted in self.gradients.values():
+            tensor = noted.reference()
+            if noted.was_read and tensor is not None:
+                yield tensor, noted.before
+
+    def gradients_made(self, outer):
+        """(tensor, its gradient, whether each call gives it) of tensors that were there before, by their id in `outer`,
+        or are inputs.  The gradient of a parameter that nothing in the function changes is for who comes after it."""
+        for key, noted in self.gradients.items():
+            tensor = noted.reference()
+            made = None if tensor is None else tensor.__dict__.get("_gradient")
+            if made is noted.before or (key not in outer and key not in self.inputs):
+                continue
+            is_given = tensor.__dict__.get("_requires_grad") and id(tensor) not in self.targets
+            if key in outer or is_given:
+                yield tensor, made, bool(is_given)
+
+
+class Program:
+    """A captured call: what is executed, and how what the function did is made of it."""
+
+    def __init__(self, compiled, guards, result, outputs):
+        self.compiled, self.guards, self.result = compiled, guards, result
+        self.run = Run.create(compiled)
+        self.outputs = outputs  # for each tensor that is returned the tensor that is written, or an output's number
+        self.draws = []  # of random numbers
+        self.gradients = []  # (tensor or the number of an input, an output's number or what stands for the gradient)
+        self.written_inputs = []  # (number of an input, the tensor that has its new elements)
+        self.kept = []
+        self.shapes = {}  # of outputs that depend on variables: number: dimensions
+        self._known = {}  # names of variables
+
+    def free_intermediates(self):
+        """Lets go of the memory between kernels; the next call takes it again."""
+        self.run = None
+
+    def __call__(self, tensors, bindings):
+        if self.run is None:
+            self.run, self._known = Run.create(self.compiled), {}
+        run = self.run
+        for i, tensor in enumerate(tensors):
+            run.set_input(i, tensor)
+        if bindings:
+            set_variables(run, bindings, self._known)
+        for one in self.draws:
+            one.begin()
+        try:
+            run.execute()
+        except BaseException:
+            for one in self.draws:
+                one.fail()
+            raise
+        for one in self.draws:
+            one.end()
+        for at, memory in self.written_inputs:
+            tensors[at].assign(memory)
+            tensors[at].realize()
+        for owner, made in self.gradients:
+            owner = tensors[owner] if isinstance(owner, int) else owner
+            owner._gradient = self._output(made, bindings) if isinstance(made, int) else made
+        return [self._output(one, bindings) if isinstance(one, int) else
+                tensors[one.at] if isinstance(one, InputItself) else one for one in self.outputs]
+
+    def _output(self, number, bindings):
+        made = self.run.output_tensor(number)
+        dims = self.shapes.get(number)
+        if dims is None or not bindings:
+            return made
+        return sized(made, [size if isinstance(size, int) else Bound(value, size, bindings)
+                            for size, value in zip(dims, made.shape)])
+
+
+class InputItself:
+    """Among what is returned: the argument that was assigned to."""
+
+    def __init__(self, at):
+        self.at = at
+
+
+def placeholder(tensor, by_value):
+    """(the input of a program, what the function gets for it): another tensor, which it may assign to."""
+    context = tensor.context
+    dims = [size.dim if type(size) is Bound and not by_value else size for size in tensor.shape]
+    entry = context.input(tensor.dtype, dims)
+    given = native.tiny_detach(entry)
+    given.context = context
+    given._requires_grad = tensor.__dict__.get("_requires_grad")
+    if Reading.tinygrad:
+        _tape.note(given)
+    return entry, given
+
+
+def described(tensor, by_value):
+    """What tells tensors apart that need programs of their own."""
+    sizes = tensor.shape
+    return int(tensor.dtype), tuple(map(int, sizes) if by_value else map(_dimension_of, sizes))
+
+
+def _dimension_of(size):
+    return (repr(size.dim), *size.dim.range) if type(size) is Bound else size
+
+
+def symbolic_shape(tensor):
+    """The sizes, if one of them depends on variables; None otherwise."""
+    shape = _dimension.shape(tensor)
+    return None if all(isinstance(size, int) for size in shape) else shape
+
+
+def is_replaced(value):
+    return isinstance(value, (Tensor, Bound))

@@ -1,0 +1,34 @@
+"""Tensor.uop and Tensor.schedule(): looking inside.  tiny.uop is imported when something of it is first used."""
+
+import importlib
+
+from .native import Tensor
+
+_NAMES = ("GroupOp", "Ops", "PatternMatcher", "UOp", "UPat", "graph_rewrite")
+
+
+def _of_package(name):
+    return getattr(importlib.import_module(f"{__package__}.uop._{name}"), "uop" if name == "node" else name)
+
+
+def uop(self):
+    """The node of the tensor's value, a tiny.uop.UOp: what it will be computed of, or a view of memory once it is."""
+    return _of_package("node")(self)
+
+
+def schedule(self, *others) -> list:
+    """The kernels that computing it (and others along with it) now would run, in their order, as tiny.uop.ScheduleItem;
+    nothing runs."""
+    return _of_package("schedule")(self, *others)
+
+
+Tensor.uop = property(uop)
+Tensor.schedule = schedule
+
+
+def lazy(name):
+    """What the package has of tiny.uop under its own name."""
+    if name in _NAMES or name == "uop":
+        package = importlib.import_module(f"{__package__}.uop")
+        return package if name == "uop" else getattr(package, name)
+    raise AttributeError(f"module {__package__!r} has no attribute {name!r}")

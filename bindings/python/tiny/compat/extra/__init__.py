@@ -1,0 +1,1 @@
+"""Of what tinygrad's programs find beside it there is `lr_scheduler`."""

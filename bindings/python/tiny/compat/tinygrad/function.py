@@ -1,0 +1,3 @@
+"""tinygrad.function on tiny's."""
+
+from ... import function  # noqa: F401

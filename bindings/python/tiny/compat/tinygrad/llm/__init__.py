@@ -1,0 +1,1 @@
+"""Of tinygrad.llm there is `gguf`."""

@@ -1,0 +1,1 @@
+"""Tables that tinygrad generates from headers."""

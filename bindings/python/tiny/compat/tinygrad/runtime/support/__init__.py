@@ -1,0 +1,1 @@
+"""What of tinygrad's runtime programs import."""

@@ -1,0 +1,93 @@
+#include "onnx/import/narrow.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "onnx/import/functions.h"
+#include "tensor/create.h"
+#include "tensor/elementwise.h"
+#include "tensor/movement.h"
+#include "tensor/narrow.h"
+#include "tensor/quantization.h"
+
+namespace tiny::onnx {
+
+namespace {
+
+// Those that hand elements on, whatever they are.
+constexpr std::string_view kMovers[] = {"Identity",  "Reshape", "Transpose", "Squeeze",
+                                        "Unsqueeze", "Flatten", "Slice",     "Gather",
+                                        "Expand",    "Tile",    "Split"};
+constexpr std::string_view kTakers[] = {
+    "Cast", "CastLike", "QuantizeLinear", "DequantizeLinear", "Constant", "Shape", "Size"};
+
+bool is_one_of(const Node& node, std::span<const std::string_view> names) {
+  return node.domain.empty() && std::ranges::find(names, node.op_type) != names.end();
+}
+
+// The format of a float type; none for integers.
+std::optional<Narrow> format_of(int32_t type) {
+  constexpr std::pair<int32_t, Narrow> kFormats[] = {
+      {17, Narrow::Float8E4M3FN},   {18, Narrow::Float8E4M3FNUZ}, {19, Narrow::Float8E5M2},
+      {20, Narrow::Float8E5M2FNUZ}, {23, Narrow::Float4E2M1},     {24, Narrow::Float8E8M0}};
+  for (const auto& [number, format] : kFormats)
+    if (number == type) return format;
+  return std::nullopt;
+}
+
+constexpr Named<NarrowRounding> kRoundings[] = {{"up", NarrowRounding::Up},
+                                                {"down", NarrowRounding::Down},
+                                                {"nearest", NarrowRounding::Nearest}};
+
+}  // namespace
+
+bool moves_narrow(const Node& node) {
+  return is_one_of(node, kMovers);
+}
+
+bool takes_narrow(const Node& node) {
+  return moves_narrow(node) || is_one_of(node, kTakers);
+}
+
+void require_takes_narrow(const Node& node, const std::vector<Value>& inputs) {
+  if (takes_narrow(node)) return;
+  for (const Value& input : inputs)
+    require(input.narrow == 0, Status::Unsupported, "the element type ",
+            tensor_type_name(input.narrow), " is not supported by this operator");
+}
+
+int32_t narrow_input(const Graph& graph, const std::string& name) {
+  for (const ValueInfo& info : graph.inputs) {
+    if (info.name != name || info.type.kind != ValueType::Kind::Tensor) continue;
+    const TensorTypeInfo* type = tensor_type(info.type.elem_type);
+    return type && is_narrow(*type) ? type->number : 0;
+  }
+  return 0;
+}
+
+Tensor unpacked(const Tensor& bytes, const TensorData& tensor) {
+  const TensorTypeInfo& type = *tensor_type(tensor.type);
+  const Tensor all = slice_axis(unpack_bits(bytes, type.bits), 0, 0, tensor.count);
+  const Tensor shaped = reshape(all, to_shape(tensor.dims));
+  if (carrier_of(type) == kUInt8) return shaped;
+  const Tensor sign = number_int(shaped, 1 << (type.bits - 1));
+  return cast(bit_xor(shaped, sign), kInt8) - cast(sign, kInt8);
+}
+
+Tensor widened(const Tensor& x, int32_t type) {
+  const std::optional<Narrow> format = format_of(type);
+  return format ? from_narrow(x, *format, kFloat32) : x;
+}
+
+Tensor narrowed(const Call& c, const Tensor& x, int32_t type) {
+  if (const auto format = format_of(type))
+    return to_narrow(x, *format, c.flag("saturate", true),
+                     named_attr<NarrowRounding>(c, "round_mode", "up", kRoundings));
+  const TensorTypeInfo& info = *tensor_type(type);
+  const Tensor low = bit_and(cast(x, kInt32), c.number_int((1 << info.bits) - 1));
+  const Tensor sign = c.number_int(1 << (info.bits - 1));
+  if (carrier_of(info) == kUInt8) return cast(low, kUInt8);
+  return cast(bit_xor(low, sign) - sign, kInt8);
+}
+
+}  // namespace tiny::onnx
