@@ -119,12 +119,12 @@ void require_dots(const Kernel& kernel, const Target& target) {
 }
 
 void require_groups(const Kernel& kernel, const Target& target) {
+  if (!is_grouped(kernel)) return;
   std::array<int64_t, kGroupAxes> group{1, 1, 1};
   for (const KernelRange& r : kernel.ranges)
     if (r.kind == RangeKind::Local) group[r.axis] = r.range.src(0).const_int();
   const int64_t threads = group[0] * group[1] * group[2];
   const int64_t bytes = shared_bytes(kernel);
-  if (!is_grouped(kernel)) return;
   require(target.group_max > 1, Status::InvalidArgument,
           "options LOCAL and STAGE .. shared: target ", target.name, " has no groups of threads");
   require(threads <= target.group_max, Status::InvalidArgument, "options LOCAL: a group of ",

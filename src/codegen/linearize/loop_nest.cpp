@@ -6,8 +6,7 @@
 
 namespace tiny {
 
-LoopNest::LoopNest(const Kernel& kernel)
-    : kernel_(kernel), states_(kernel.ranges.size()), is_grouped_(tiny::is_grouped(kernel)) {
+LoopNest::LoopNest(const Kernel& kernel) : kernel_(kernel), states_(kernel.ranges.size()) {
   invariant(kernel.ranges.size() <= 64, "a kernel has at most 64 ranges");
   // An instance's coordinates are numbers with a digit a range: 0 while it is not fixed.
   Digit next;
@@ -44,8 +43,10 @@ LoopNest::LoopNest(const Kernel& kernel)
     digits_.push_back(next);
     next.radix = above;
   }
+  is_grouped_ = local_ != 0;
   for (const UOp& u : topological(kernel.roots)) {
     if (!is_stage(u)) continue;
+    is_grouped_ = is_grouped_ || u.stage_arg().is_shared;
     for (const UOp& r : u.src().subspan(1)) filling_ |= bit(kernel.position(r)) & loops_;
   }
 }
