@@ -109,7 +109,7 @@ Ref<const TensorProgram> compile_tensors(const Ref<Context>& context,
     const UOp node = placeholder_of(inputs[i], i);
     require(!std::ranges::count(placeholders, node), Status::InvalidArgument, "inputs[", i,
             "] is listed twice");
-    port.number = port.bytes > 0 ? static_cast<int64_t>(i) : -1;
+    (port.bytes > 0 ? port.number : port.empty_number) = static_cast<int64_t>(i);
     placeholders.push_back(node);
     program->inputs.push_back(std::move(port));
   }

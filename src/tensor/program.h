@@ -25,6 +25,7 @@ class TensorProgram : public RefCounted {
     std::vector<SizeExpression> sizes;  // the shape, by the variables
     // An output that is the memory of a tensor which the program writes.
     Ref<Storage> captured = {};
+    int64_t empty_number = -1;  // what `number` is, of an input of no elements that it has too
   };
   std::vector<ProgramVariable> variables;
   std::vector<Port> inputs;

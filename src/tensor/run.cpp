@@ -254,9 +254,9 @@ void TensorRun::set_input(size_t index, const Tensor& tensor) {
     require_apart_of_outputs(index,
                              {*memory, element_count(tensor) * port.dtype.bytes(), "the tensor"});
     run_->bind_input(port.number, memory);
-  } else if (run_) {
-    // Of no elements, but a kernel may have it as a parameter.
-    run_->bind_input(static_cast<int64_t>(index), context_->allocate(1));
+  } else if (port.empty_number >= 0 && run_) {
+    // A kernel may have it as a parameter.
+    run_->bind_input(port.empty_number, context_->allocate(1));
   }
   inputs_[index].memory.is_bound = false;
   inputs_[index].is_bound = true;
@@ -407,8 +407,10 @@ void TensorRun::execute_by(Execute execute) {
           "inputs that were not set: ", join(missing, ", "));
   if (!fits_) fit();
   if (run_) {
+    copy_from_caller();
     execute();
     copy_outputs();
+    copy_to_caller();
   }
   for (Output& output : outputs_) {
     if (!(output.written == output.next)) output.written = output.next;
