@@ -186,8 +186,10 @@ tiny_status tiny_concat(tiny_tensor* const* tensors, size_t count, int64_t axis,
 }
 
 tiny_status tiny_matmul(const tiny_tensor* a, const tiny_tensor* b, tiny_tensor** out) {
-  return produce(__func__, out, {{a, "a"}, {b, "b"}},
-                 [&] { return tiny::matmul(a->value, b->value); });
+  return produce(__func__, out, {{a, "a"}, {b, "b"}}, [&] {
+    const tiny::Tensor both[] = {a->value, b->value};
+    return tiny::weak_like(tiny::matmul(both[0], both[1]), both);
+  });
 }
 
 }  // extern "C"

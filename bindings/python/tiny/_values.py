@@ -295,12 +295,22 @@ def _row_major(shape):
     return tuple(reversed(strides))
 
 
-def _restored(kind, shape, content, requires_grad):
-    from ._tensor import default_context
-    made = Tensor.from_data(default_context(), of(kind), shape, content)
-    if requires_grad is not None:
-        made.requires_grad = requires_grad
+def _restored(kind, shape, requires_grad):
+    """A tensor that gets its elements by _set_state: pickle keeps no reference to them then."""
+    made = Tensor.__new__(Tensor)
+    made._described = kind, shape, requires_grad
     return made
+
+
+def _set_state(self, content):
+    from ._tensor import default_context
+    kind, shape, requires_grad = self.__dict__.pop("_described")
+    made = Tensor.from_data(default_context(), of(kind), shape, content)
+    self.this, self.context, self._has_memory = made.this, made.context, True
+    if Reading.tinygrad:
+        _tape.note(self)
+    if requires_grad is not None:
+        self.requires_grad = requires_grad
 
 
 def _reduce(self, protocol):
@@ -308,12 +318,14 @@ def _reduce(self, protocol):
     own = self.__dict__.get("_requires_grad")
     self = _strong(self)
     content = _lent(_tape.read(self)) if protocol >= 5 else bytes(_content(_tape.read(self)))
-    return _restored, (self.dtype.name, tuple(self.shape), content, own)
+    return _restored, (self.dtype.name, tuple(self.shape), own), content
 
 
 def _clone(self, device=None) -> Tensor:
     """The same value in memory of its own; gradients go through to this."""
     made = _strong(self).contiguous()
+    if Reading.tinygrad and self.grad is not None:
+        made.grad = _clone(self.grad)
     return made if device is None else made.to(device)
 
 
@@ -332,6 +344,7 @@ for _name, _function in (("__bool__", _bool), ("__len__", _length), ("__iter__",
                          ("__index__", _as_index), ("__delitem__", _no_delete), ("__format__", _format),
                          ("__repr__", _repr), ("__dlpack__", _dlpack), ("__array__", _array),
                          ("__array_ufunc__", _array_ufunc), ("__reduce_ex__", _reduce), ("__deepcopy__", _deepcopy),
+                         ("__setstate__", _set_state),
                          ("__copy__", lambda self: self.reshape(list(self.shape))),
                          ("memoryview", _memoryview), ("data", _data), ("data_ptr", _data_ptr), ("numpy", _numpy),
                          ("tolist", _tolist), ("item", _item), ("clone", _clone), ("__float__", lambda self: float(self.item())),
