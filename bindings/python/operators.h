@@ -342,6 +342,9 @@ BINARY(matmul, call_matmul, 0)
 
 static PyObject *tensor_pow(PyObject *left, PyObject *right, PyObject *modulus) {
   if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
+  /* Integers have no negative powers: the method says so. */
+  if (PyLong_CheckExact(right) && is_handle(kind_tiny_tensor, left) && Py_SIZE(right) < 0)
+    return PyObject_CallMethod(left, "pow", "O", right);
   return operate("pow", (binary_call)tiny_binary, TINY_POW, left, right);
 }
 

@@ -2,15 +2,29 @@
 
 #include <vector>
 
+#include "engine/realize.h"
+#include "engine/storage.h"
 #include "shape/shape.h"
 #include "tensor/elementwise.h"
-#include "tensor/value.h"
 
 namespace tiny {
 
+namespace {
+
+// Whether the elements are in memory by now; those of a placeholder are not.
+bool is_in_memory(const Cell& cell) {
+  if (cell.owns_memory()) return true;
+  const auto stored = as_view(cell.node());
+  const Ref<Storage> storage =
+      stored && stored->base.op() == Op::Buffer ? storage_of(stored->base) : nullptr;
+  return storage && storage->has_memory();
+}
+
+}  // namespace
+
 Tensor detach(const Tensor& a) {
   UOp node = make_alias(a.node(), AliasKind::Detached);
-  return has_value(a.cell()->node()) ? a.detached(std::move(node)) : a.with(std::move(node));
+  return is_in_memory(*a.cell()) ? a.detached(std::move(node)) : a.with(std::move(node));
 }
 
 Tensor recompute(const Tensor& a, std::span<const Tensor> kept) {

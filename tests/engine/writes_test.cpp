@@ -516,7 +516,7 @@ TEST_P(Writes, RandomSequencesHaveTheValuesOfAnEagerModel) {
 
 // All constants of a value are one node: the memory of one of them is not that of others.
 TEST_P(Writes, AConstantStaysWhatItIs) {
-  for (const Ints& shape : {Ints{1}, Ints{2}}) {
+  for (const Shape& shape : {Shape{1}, Shape{2}}) {
     Tensor zeros = full(context_, kFloat32, shape, 0);
     Tensor* one[] = {&zeros};
     realize(one);

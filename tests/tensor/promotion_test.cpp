@@ -66,6 +66,28 @@ TEST(Promotion, WeakScalarsTakeTheDtypeOfATensorOfTheirCategoryOrAbove) {
   EXPECT_EQ(met({strong("int8"), whole, strong("int16")}), "int16");
 }
 
+TEST(Promotion, SettingsSayWhatNumbersBecomeAndWhatGivesWay) {
+  const Ref<Context> context = testing::new_context("interp");
+  context->set("default_int", kInt16.info().number);
+  context->set("default_float", kFloat16.info().number);
+  const auto strong = [&](DType dtype) { return full(context, dtype, {}, 1); };
+  const Tensor whole = Tensor::weak_int(context, 3);
+  const Tensor real = Tensor::weak_float(context, 3.5);
+  EXPECT_EQ(common_dtype(std::vector{whole}), kInt16);
+  EXPECT_EQ(common_dtype(std::vector{strong(kBool), whole}), kInt16);
+  EXPECT_EQ(common_dtype(std::vector{strong(kInt8), real}), kFloat16);
+  EXPECT_EQ(common_dtype(std::vector{strong(kInt64), strong(kUInt64)}), kFloat16);
+  EXPECT_EQ(float_dtype(strong(kInt32)), kFloat16);
+
+  const std::vector<Tensor> both = {strong(kInt8), real};
+  EXPECT_TRUE(meet_weakly(both));
+  EXPECT_FALSE(meet_weakly(std::vector{strong(kInt8), whole}));
+  EXPECT_FALSE(weak_like(strong(kFloat16), both).weak());
+  context->set("weak_results", 1);
+  EXPECT_TRUE(weak_like(strong(kFloat16), both).weak());
+  EXPECT_FALSE(weak_like(strong(kBool), both).weak());  // a comparison
+}
+
 TEST(Promotion, WeakNumbersAreRoundedOnceTheirDtypeIsKnown) {
   const Ref<Context> context = testing::new_context("interp");
   const UOp tenth = as_dtype(Tensor::weak_float(context, 0.1), kFloat64);

@@ -2,7 +2,7 @@
 
 import math
 
-from ._operands import is_operand, operand
+from ._operands import operand
 from ._operator import op
 from ._reading import WrongArgument
 from .methods import Dtype
@@ -189,7 +189,6 @@ for _name, _plain in (("bitwise_and", "and_"), ("bitwise_or", "or_"), ("bitwise_
     _reversible(_name)
 Tensor.fmod = Tensor.trunc_mod
 Tensor.pow = pow_
-Tensor.__pow__ = lambda self, other: pow_(self, other) if is_operand(other) else NotImplemented
 _of_one_element()
 for _function in (isinf, leaky_relu, hardsigmoid, hardtanh, celu, selu, softplus, div, copysign, logaddexp, isclose,
                   allclose, lerp, usum, uprod):

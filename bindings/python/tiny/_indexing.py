@@ -285,8 +285,8 @@ def _inside(sizes, places):
     """Whether all positions are in range, and positions that are."""
     valid, moved = None, []
     for size, one in zip(sizes, places):
-        if one.dtype.is_signed:
-            one = (one < 0).where(one.cast(Dtype.INT64) + size, one.cast(Dtype.INT64))
+        one = one.cast(Dtype.INT64)
+        one = (one < 0).where(one + size, one)
         fits = (one >= 0) & (one < size)
         valid = fits if valid is None else valid & fits
         moved.append(fits.where(one, 0))
@@ -297,6 +297,11 @@ def _joint(view, axes, places, shape):
     """Positions of several axes, and the axis where theirs stand: where the first one was, or first if others lie
     between them."""
     nearby = axes == list(range(axes[0], axes[-1] + 1))
+    if nearby and Reading.tinygrad:  # they are in range: one position among all of these axes says as much
+        sizes, place = view.shape, places[0]
+        for axis, one in zip(axes[1:], places[1:]):
+            place = place * sizes[axis] + one
+        return _tensor_gather(view.flatten(axes[0], axes[-1]), place, axes[0]), axes[0]
     rest = [axis for axis in range(view.rank) if axis not in axes]
     front = view.permute(axes + rest)
     joint = stack([one.cast(Dtype.INT64).expand(list(shape)) for one in places], len(shape))
@@ -409,7 +414,7 @@ def _replace(self, value):
     self.__dict__.pop("_is_fresh", None)
 
 
-_MOVEMENT = ("SHRINK", "RESHAPE", "PERMUTE", "EXPAND", "FLIP", "SLICE", "AS_STRIDED")
+_MOVEMENT = ("ALIAS", "SHRINK", "RESHAPE", "PERMUTE", "EXPAND", "FLIP", "SLICE", "AS_STRIDED")
 
 
 def _is_memory(self):
@@ -424,7 +429,10 @@ def _is_traced(self, *values):
     """Whether a write is a part of a graph that gradients go through.  tinygrad has it so for floats that are not
     computed yet."""
     if Reading.tinygrad:
-        return self.dtype.is_float and (self.__dict__.get("_is_fresh", False) or not _is_memory(self))
+        capture = _tape.State.capture
+        is_input = capture is not None and id(self) in capture.inputs
+        return self.dtype.is_float and not is_input and (
+            self.__dict__.get("_is_fresh", False) or not _is_memory(self))
     own = self.__dict__.get("_requires_grad")
     return not own and any(_tape.leaves(one) for one in (self, *values) if isinstance(one, Tensor))
 

@@ -3,7 +3,7 @@
 import pathlib
 
 from . import _tape
-from ._reading import WrongArgument
+from ._reading import Reading, WrongArgument
 from .native import Tensor
 
 
@@ -31,6 +31,15 @@ def to_(self, device=None) -> Tensor:
     return self if moved is self else replace(self, moved)
 
 
+_plain_device = Tensor.device
+
+
+def _device(self) -> str:
+    """Where the elements are: "cpu", or as tinygrad spells it "CPU"."""
+    name = _plain_device.fget(self)
+    return name.upper() if Reading.tinygrad else name
+
+
 def from_url(url, gunzip=False, device=None) -> Tensor:
     """The bytes of a file of the web, kept where fetch() keeps it, uint8; `gunzip` unpacks it."""
     from .helpers import fetch
@@ -40,4 +49,5 @@ def from_url(url, gunzip=False, device=None) -> Tensor:
 
 Tensor.replace = replace
 Tensor.to_ = to_
+Tensor.device = property(_device)
 Tensor.from_url = staticmethod(from_url)
