@@ -1,5 +1,5 @@
 """Element types of few bits against ml_dtypes and onnxruntime: every conversion of every number of 16 bits, weights
-that stay packed, and what refuses them.
+that are packed in the file, and what refuses them.
 
     PYTHONPATH=build/release/bindings/python narrow_test.py [PATTERN]
 """
