@@ -31,9 +31,11 @@ def spread(dims):
 
 
 def check_device(device):
-    """Tensors of this package are the host's, and so is what tinygrad calls PYTHON."""
-    if isinstance(device, (tuple, list)) and len(device) == 1:
-        device = device[0]
+    """Tensors of this package are the host's, or those of several devices; so is what tinygrad calls PYTHON."""
+    if isinstance(device, (tuple, list)):
+        for one in device:
+            check_device(one)
+        return
     known = ("cpu", "c", "interp", "python") if Reading.tinygrad else ("cpu", "c", "interp")
     if device is not None and str(device).partition(":")[0].lower() not in known:
         raise ValueError(f"device {device!r}: tensors are on the CPU; Context(device=..) chooses how kernels run there")
@@ -53,9 +55,7 @@ def finish(made, dtype=None, device=None, requires_grad=None):
 
 def _of_dimension(value):
     """A scalar that is the dimension in each run of a program."""
-    scalar = native.tiny_scalar_int(value.context, number(value))
-    scalar.context = value.context
-    return scalar.cast(Dtype.INT64)
+    return value.context.full(Dtype.INT64, [], 0) + value
 
 
 def _new(self, data=None, device=None, dtype=None, requires_grad=None, context=None):
