@@ -247,6 +247,7 @@ FILLED(double, PyFloat_FromDouble)
 #include "handles.h"
 #include "operators.h"
 #include "replays.h"
+#include "creation.h"
 #undef SWIG_PYTHON_THREAD_BEGIN_ALLOW
 #undef SWIG_PYTHON_THREAD_END_ALLOW
 #define SWIG_PYTHON_THREAD_BEGIN_ALLOW LEAVE_PYTHON(0)
@@ -286,7 +287,9 @@ SHORT(tiny_tensor_strides)
 SHORT(tiny_tensor_offset)
 SHORT(tiny_dtype_size)
 %init %{
-  if (add_members(m) != 0 || PyModule_AddFunctions(m, replay_functions) != 0) return NULL;
+  if (add_members(m) != 0 || PyModule_AddFunctions(m, replay_functions) != 0 ||
+      PyModule_AddFunctions(m, creation_functions) != 0)
+    return NULL;
 %}
 %pythoncode %{
 from ._native import *

@@ -1,5 +1,6 @@
 """Objects of handles: who owns them, which threads may drop them, and what operators take."""
 
+import array
 import gc
 import subprocess
 import sys
@@ -112,6 +113,34 @@ class Objects(unittest.TestCase):
         program = "import tiny; a = tiny.Tensor([1.0]) + 1; a.itself = a; import builtins; builtins.kept = [a, a + a]"
         done = subprocess.run([sys.executable, "-B", "-c", program], capture_output=True, text=True, timeout=60)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+
+class Creation(unittest.TestCase):
+    """What native.fill() makes is what the package makes of the same with a dtype's name, and what it leaves is left."""
+
+    def test_lists(self):
+        for data, dtype in (([1.0, 2], tiny.float32), ((1, 2, 3), tiny.int64), ([[1, 2], [3, 4]], tiny.int64),
+                            ([[[0.5]], [[2 ** 24 + 1]]], tiny.float32), ([2 ** 53], tiny.int64),
+                            ([2 ** 62, 1], tiny.int64), ([float("inf"), -0.0], tiny.float32), ([True, False], tiny.bool),
+                            ([], tiny.float32), ([[], []], tiny.float32), ([1e300, 1.0], tiny.float32)):
+            made, other = Tensor(data), tiny.tensor(data)
+            self.assertEqual((made.dtype, made.shape, made.tolist()), (other.dtype, other.shape, other.tolist()))
+            self.assertEqual(made.dtype, dtype)
+            self.assertIs(made.context, tiny.default_context())
+
+    def test_what_is_no_list_of_numbers(self):
+        for wrong in ([1.0, [2.0]], [[1.0], 2.0], [[1], [2, 3]], [1.0, "x"], [None], "x", object()):
+            with self.assertRaises((TypeError, ValueError, RuntimeError)):
+                Tensor(wrong)
+
+    def test_arrays(self):
+        for letter in "bhiqBHIQfd":
+            data = array.array(letter, [1, 2, 100])
+            made, other = Tensor(data), tiny.tensor(data)
+            self.assertEqual((made.dtype, made.tolist()), (other.dtype, other.tolist()), letter)
+        square = memoryview(array.array("f", range(12))).cast("B").cast("f", (3, 4))
+        self.assertEqual((Tensor(square).shape, Tensor(square)[2, 3].item()), ((3, 4), 11.0))
+        self.assertEqual(Tensor(b"ab").tolist(), [97, 98])
 
 
 class Threads(unittest.TestCase):

@@ -61,6 +61,12 @@ def _of_dimension(value):
 def _new(self, data=None, device=None, dtype=None, requires_grad=None, context=None):
     """Of a number, nested lists, bytes, or a buffer such as NumPy's arrays, which is copied; None: no elements.
     Floats become float32, integers int64; arrays keep their type.  Of a Path: what the file has, see tiny._disk."""
+    if dtype is None and device is None and not Reading.tinygrad and _tape.State.capture is None:
+        if native.fill(self, context or default_context(), data, default_float(), default_int()):
+            self._has_memory = True
+            if requires_grad is not None:
+                self.requires_grad = requires_grad
+            return
     if isinstance(data, os.PathLike):
         _of_file(self, data, device, dtype)
         return

@@ -1,7 +1,6 @@
 """Into tensors: numbers, nested lists, bytes, NumPy's and other libraries' arrays, memory at an address."""
 
 import array
-import ctypes
 import itertools
 import math
 import struct
@@ -93,6 +92,7 @@ def from_blob(ptr, shape, dtype=None, device=None, requires_grad=None, context=N
     if not ptr:
         raise ValueError("from_blob: the address is 0")
     count = math.prod(shape)
+    import ctypes
     memory = (ctypes.c_char * (count * kind.itemsize)).from_address(ptr)
     view = memoryview(memory).cast("B").cast(kind.fmt or {1: "B", 2: "H"}[kind.itemsize])
     made = wrap(view, kind, context).reshape(shape)

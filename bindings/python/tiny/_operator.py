@@ -1,6 +1,5 @@
 """Operators of models as functions of tensors: tiny.op("TopK", x, 3, axis=-1, outputs=2)."""
 
-import json
 import math
 
 from . import native
@@ -53,6 +52,7 @@ def op(name, *inputs, outputs=1, domain="", opset=0, context=None, **attributes)
     if context is None:
         tensors = [value for value in inputs if isinstance(value, Tensor)]
         context = tensors[0].context if tensors else default_context()
+    import json
     text = json.dumps({key: _encoded(value) for key, value in attributes.items()})
     operands = [_given(context, value) for value in inputs]
     results = native.tiny_op(context, domain, name, opset, operands, text, outputs)

@@ -1,7 +1,5 @@
 """A tensor that becomes another one, x.replace(y) and x.to_(device), and files of the web as tensors."""
 
-import pathlib
-
 from . import _tape
 from ._reading import Reading, WrongArgument
 from .native import Tensor
@@ -43,6 +41,7 @@ def _device(self) -> str:
 def from_url(url, gunzip=False, device=None) -> Tensor:
     """The bytes of a file of the web, kept where fetch() keeps it, uint8; `gunzip` unpacks it."""
     from .helpers import fetch
+    import pathlib
     made = Tensor(pathlib.Path(fetch(url, gunzip=gunzip)))
     return made if device is None else made.to(device)
 

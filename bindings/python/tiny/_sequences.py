@@ -1,11 +1,8 @@
 """Sequences, whole numbers and memory, as programs in tinygrad's style handle them."""
 
-import ctypes
 import functools
-import getpass
 import operator
 import os
-import tempfile
 
 
 def prod(values):
@@ -207,18 +204,22 @@ class count:
 
 # ---- Memory and files
 
-def from_mv(view, kind=ctypes.c_char):
+def from_mv(view, kind=None):
     """The memory of a memoryview as an array of ctypes."""
+    import ctypes
+    kind = kind or ctypes.c_char
     return ctypes.cast(ctypes.addressof(kind.from_buffer(view)), ctypes.POINTER(kind * len(view))).contents
 
 
 def to_mv(address, size) -> memoryview:
     """`size` bytes of memory."""
+    import ctypes
     return memoryview((ctypes.c_uint8 * size).from_address(address)).cast("B")
 
 
 def mv_address(view) -> int:
     """Where the memory of a memoryview is."""
+    import ctypes
     return ctypes.addressof(ctypes.c_char.from_buffer(view))
 
 
@@ -229,4 +230,6 @@ def flat_mv(view) -> memoryview:
 
 def temp(name, append_user=False) -> str:
     """A path for files that need not last."""
+    import getpass
+    import tempfile
     return os.path.join(tempfile.gettempdir(), f"{name}.{getpass.getuser()}" if append_user else name)

@@ -3,8 +3,8 @@
 A setting has the environment's value if there is one.  What a change of one does to the engine, its `on_change` does.
 """
 
+import collections
 import contextlib
-import dataclasses
 import functools
 import os
 
@@ -91,15 +91,10 @@ class Context(contextlib.ContextDecorator):
             ContextVar._cache[key].value = value
 
 
-@dataclasses.dataclass(frozen=True)
-class Target:
+class Target(collections.namedtuple("Target", "device renderer arch interface indices", defaults=("",) * 5)):
     """A device, how code for it is written, and its architecture: "CPU:LLVM:x86_64"; before a "+" the interface to it
     and which ones."""
-    device: str = ""
-    renderer: str = ""
-    arch: str = ""
-    interface: str = ""
-    indices: str = ""
+    __slots__ = ()
 
     @staticmethod
     def parse(text):
@@ -119,7 +114,7 @@ class Target:
 
     def replacedefault(self, **parts):
         """With these parts where nothing was said."""
-        return dataclasses.replace(self, **{key: value for key, value in parts.items() if not getattr(self, key)})
+        return self._replace(**{key: value for key, value in parts.items() if not getattr(self, key)})
 
 
 class _Devices(ContextVar):
