@@ -299,6 +299,7 @@ TEST_P(Writes, OnlyWhatIsNeededIsWritten) {
 }
 
 TEST_P(Writes, WrappedMemoryIsWrittenWhenWorkRuns) {
+  if (!context_->device().sees_host()) GTEST_SKIP() << "it cannot be: tests/tensor/far_test.cpp";
   Floats memory = counting(6);
   int released = 0;
   {

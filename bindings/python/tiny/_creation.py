@@ -31,9 +31,11 @@ def spread(dims):
 
 
 def check_device(device):
-    """Tensors of this package are the host's, and so is what tinygrad calls PYTHON."""
-    if isinstance(device, (tuple, list)) and len(device) == 1:
-        device = device[0]
+    """Tensors of this package are the host's, or those of several devices; so is what tinygrad calls PYTHON."""
+    if isinstance(device, (tuple, list)):
+        for one in device:
+            check_device(one)
+        return
     known = ("cpu", "c", "interp", "python") if Reading.tinygrad else ("cpu", "c", "interp")
     if device is not None and str(device).partition(":")[0].lower() not in known:
         raise ValueError(f"device {device!r}: tensors are on the CPU; Context(device=..) chooses how kernels run there")
