@@ -5,6 +5,7 @@ import collections
 import gc
 import os
 import pickle
+import random
 import unittest
 
 import tiny
@@ -265,6 +266,28 @@ class Variables(unittest.TestCase):
                 self.assertEqual(got.shape, want.shape)
                 for x, y in zip(got.flatten().tolist(), want.flatten().tolist()):
                     self.assertAlmostEqual(x, y, places=5)
+            self.assertEqual(len(jit._programs), 1)
+
+    def test_functions_of_any_kind(self):
+        """Chains of operations in any order: of all sizes what a call gives, by one program."""
+        steps = (lambda x: x + 1, lambda x: x * x, lambda x: x.sum(0), lambda x: x.mean(axis=-1), lambda x: x.max(axis=0),
+                 lambda x: x.pad(tuple((1, 2) for _ in x.shape)), lambda x: x.cat(x, dim=0), lambda x: x.flip(0),
+                 lambda x: (x - 0.3).relu(), lambda x: x.transpose(0, 1), lambda x: x[:1], lambda x: x.flatten())
+        draw = random.Random(3)
+        a = Tensor.rand(6, 9).realize()
+        for _ in range(12):
+            chain = [draw.choice(steps) for _ in range(draw.randint(1, 4))]
+
+            def function(x, chain=chain):
+                for step in chain:
+                    x = step(x) if x.rank > 1 else x
+                return x
+            jit = TinyJit(function)
+            for i in (4, 1, 6, 2, 4):
+                got, want = jit(a[:tiny.Variable("i", 1, 6).bind(i)]), function(a[:i])
+                self.assertEqual(got.shape, want.shape)
+                for x, y in zip(got.flatten().tolist(), want.flatten().tolist()):
+                    self.assertAlmostEqual(x, y, places=4)
             self.assertEqual(len(jit._programs), 1)
 
     def test_positions_and_numbers(self):
