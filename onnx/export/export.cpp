@@ -148,11 +148,16 @@ bool Exporter::is_weight(const UOp& node) const {
 
 HostTensor Exporter::elements_of(const UOp& node) const {
   const Ref<Storage> storage = storage_of(node);
+  require(has_elements(*storage), Status::Device, "the device keeps no memory of a tensor");
   const std::byte* data = storage->memory().host();
-  require(data != nullptr, Status::Device, "the memory of a tensor is not the host's");
   const Ints shape = const_dims(shape_of(node));
   const int64_t bytes = element_count(shape, "a weight") * node.dtype().bytes();
   const auto size = static_cast<size_t>(bytes);
+  if (!data) {
+    std::vector<std::byte> copy(size);
+    copy_to_host(*storage, copy.data(), bytes);
+    return {node.dtype(), shape, SharedBytes::own(std::move(copy))};
+  }
   const SharedBytes all(make_ref<StorageBytes>(storage), {data + storage->byte_offset(), size});
   return {node.dtype(), shape, all};
 }

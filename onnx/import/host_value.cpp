@@ -139,9 +139,11 @@ class Step {
   std::optional<Elements> memory() {
     const Ref<Storage> storage = storage_of(node_);
     if (!storage || !storage->has_memory()) return std::nullopt;
-    const std::byte* data = storage->memory().host();
-    if (data == nullptr) return std::nullopt;
-    for (uint64_t bits : load_bits(data + storage->byte_offset(), node_.dtype(), count_of(shape_)))
+    if (!has_elements(*storage)) return std::nullopt;
+    const int64_t count = count_of(shape_);
+    std::vector<std::byte> bytes(static_cast<size_t>(count * node_.dtype().bytes()));
+    copy_to_host(*storage, bytes.data(), std::ssize(bytes));
+    for (uint64_t bits : load_bits(bytes.data(), node_.dtype(), count))
       out_.push_back(Kind::make(node_, node_.dtype(), bits));
     return out_;
   }

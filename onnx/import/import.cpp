@@ -109,8 +109,9 @@ void unload_bytes(void* user) {
   static_cast<SharedBytes*>(user)->unload();
 }
 
-// The bytes where they are; they stay for as long as the storage.
+// The bytes where they are, for as long as the storage, or a copy where the device cannot see them.
 Ref<Storage> wrapped(Context& context, const SharedBytes& bytes) {
+  if (!context.device().sees_host()) return context.from_host(bytes.data(), bytes.size());
   auto keeper = std::make_unique<SharedBytes>(bytes);
   // Kernels only read captured memory, so a read-only mapping serves.
   Ref<Buffer> memory = context.device().wrap(const_cast<std::byte*>(bytes.data()), bytes.size());
@@ -120,10 +121,11 @@ Ref<Storage> wrapped(Context& context, const SharedBytes& bytes) {
   return storage;
 }
 
-// A copy of the bytes in memory that the host sees too: shapes may be computed from them.
+// A copy of the bytes in memory of the device, from which shapes may be computed: where it keeps
+// none, in memory that it is shown.
 Ref<Storage> copied(Context& context, const SharedBytes& bytes) {
   Ref<Storage> storage = context.from_host(bytes.data(), bytes.size());
-  if (storage->memory().host()) return storage;
+  if (has_elements(*storage)) return storage;
   return wrapped(context, SharedBytes::own({bytes.view().begin(), bytes.view().end()}));
 }
 

@@ -132,7 +132,7 @@ Kernels find_kernels(Context& context, const Plan& plan) {
     const LinearProgram& program = out.programs[at->second];
     out.of_entries.push_back({program.name, program.scratch_bytes, program.threaded});
   }
-  out.scratch_bytes = (out.scratch_bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+  out.scratch_bytes = (out.scratch_bytes + aot::kAlignment - 1) / aot::kAlignment * aot::kAlignment;
   return out;
 }
 

@@ -10,8 +10,6 @@
 namespace tiny::aot {
 namespace {
 
-constexpr int64_t kAlignment = kArenaAlignment;
-
 int64_t rounded(int64_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }

@@ -10,6 +10,9 @@
 
 namespace tiny::aot {
 
+// Of every value, in bytes.
+inline constexpr int64_t kAlignment = ArenaLayout().alignment;
+
 // Captured memory: constants in the weights, what the program writes in the state.  Slots that
 // share memory share it here too.
 struct CapturedMemory {

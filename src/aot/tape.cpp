@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "aot/memory.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "engine/plan.h"
@@ -124,7 +125,7 @@ std::string TapeWriter::place_of(uint32_t at) const {
 // offset[slot] for the variables' values.
 std::string TapeWriter::offsets() const {
   std::string text;
-  const int64_t up = kArenaAlignment - 1;
+  const int64_t up = kAlignment - 1;
   for (const ArenaSlot& at : order_arena(plan_)) {
     std::string place = "0";
     for (const uint32_t below : at.below) {

@@ -14,37 +14,64 @@ using tiny::Status;
 
 namespace {
 
-// A tensor whose rows are gathered; what it is never changes, so that any thread may.
+// A tensor whose rows are gathered; what it is never changes, so that any thread may.  On a device
+// whose memory the host does not see it is read once, as it is when the loader is made.
 struct Array {
   Held tensor;
+  tiny::SharedBytes copy;
   tiny::Ints row;  // the shape of one
   int64_t row_bytes = 0;
 };
 
-// The rows one after the other, in memory of the device.
-tiny::Ref<tiny::Buffer> gather(tiny::Device& device, const Array& array,
-                               std::span<const int64_t> rows) {
+// The rows one after the other.
+void copy_rows(const Array& array, std::span<const int64_t> rows, std::byte* to) {
   const tiny_tensor& tensor = *array.tensor;
-  const auto bytes = array.row_bytes * std::ssize(rows);
-  const tiny::Ref<tiny::Buffer> memory = device.allocate(bytes);
-  if (bytes == 0) return memory;
-  std::byte* to = memory->host();
   // Stays where it is while this lives.
   const tiny::Computed elements(tensor);
-  require(elements.data() != nullptr && to != nullptr, Status::InvalidArgument,
+  const bool has_copy = array.copy.size() > 0;
+  const std::byte* data = has_copy ? array.copy.data() : elements.data();
+  require(data != nullptr && to != nullptr, Status::InvalidArgument,
           "a tensor of the loader was assigned to and not computed since; tiny_realize does that");
   const auto width = static_cast<size_t>(tensor.dtype.bytes());
   const auto strides = tiny::strides_of(tensor);
-  const bool is_whole = tiny::is_row_major(array.row, strides.subspan(1));
+  const bool is_whole = has_copy || tiny::is_row_major(array.row, strides.subspan(1));
+  const int64_t step = has_copy ? array.row_bytes : strides[0] * tensor.dtype.bytes();
   for (const int64_t row : rows) {
-    const std::byte* from = elements.data() + row * strides[0] * tensor.dtype.bytes();
+    const std::byte* from = data + row * step;
     if (is_whole)
       std::memcpy(to, from, static_cast<size_t>(array.row_bytes));
     else
       tiny::copy_elements(to, from, width, array.row, strides.subspan(1));
     to += array.row_bytes;
   }
+}
+
+// The same in memory of the device.
+tiny::Ref<tiny::Buffer> gather(tiny::Device& device, const Array& array,
+                               std::span<const int64_t> rows) {
+  const auto bytes = array.row_bytes * std::ssize(rows);
+  const tiny::Ref<tiny::Buffer> memory = device.allocate(bytes);
+  if (bytes == 0) return memory;
+  if (device.sees_host()) {
+    copy_rows(array, rows, memory->host());
+  } else {
+    std::vector<std::byte> staged(static_cast<size_t>(bytes));
+    copy_rows(array, rows, staged.data());
+    device.copy_in(nullptr, *memory, 0, staged.data(), bytes);
+  }
   return memory;
+}
+
+// What the rows are gathered from, where the host does not see the device's memory.
+void read_all(std::vector<Array>& arrays, tiny::Device& device) {
+  for (Array& array : arrays) {
+    const tiny_tensor& tensor = *array.tensor;
+    const int64_t bytes = tensor.numel * tensor.dtype.bytes();
+    const auto copy =
+        tiny::make_ref<tiny::NewBytes>(tiny::Ref<tiny::MemoryUse>(&device.memory()), bytes);
+    tiny::read(tensor.value, copy->data(), bytes);
+    array.copy = tiny::NewBytes::shared(copy);
+  }
 }
 
 }  // namespace
@@ -86,7 +113,7 @@ std::vector<Array> arrays_of(tiny_tensor* const* tensors, size_t count) {
             " rows, arrays[0] ", tensors[0]->dims[0]);
     tiny::Ints row(t.dims + 1, t.dims + t.rank);
     const int64_t bytes = t.dims[0] == 0 ? 0 : t.numel / t.dims[0] * t.dtype.bytes();
-    arrays.push_back({Held(&t), std::move(row), bytes});
+    arrays.push_back({Held(&t), {}, std::move(row), bytes});
   }
   return arrays;
 }
@@ -122,6 +149,8 @@ tiny_status tiny_loader_create(tiny_tensor* const* arrays, size_t count, int64_t
     {
       const tiny::Building building(context);
       tiny::realize(tiny::values_in(arrays, count));
+      tiny::Device& device = context.core->device();
+      if (!device.sees_host()) read_all(held, device);
     }
     tiny::BatchPlan plan;
     plan.rows = arrays[0]->dims[0];

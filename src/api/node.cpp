@@ -146,6 +146,8 @@ std::string argument_json(const UOp& u) {
     json.integer(*number);
   } else if (const auto* list = std::get_if<tiny::Ints>(&arg)) {
     put_ints(json, *list);
+  } else if (const auto* stage = std::get_if<tiny::StageArg>(&arg)) {
+    put_ints(json, stage->strides);
   } else if (const auto* v = std::get_if<tiny::VariableArg>(&arg)) {
     json.begin_object().key("name").text(v->name).key("min").integer(v->min);
     json.key("max").integer(v->max).end_object();

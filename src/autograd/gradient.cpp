@@ -18,12 +18,12 @@ namespace tiny {
 namespace {
 
 // A target without what only orders its elements: movement of movement is made as one, past it.
-struct Target {
+struct Moved {
   UOp base;
   std::vector<UOp> moves;  // outermost first
 };
-Target target_of(const Tensor& tensor) {
-  Target target{tensor.node(), {}};
+Moved moved_of(const Tensor& tensor) {
+  Moved target{tensor.node(), {}};
   UOp& base = target.base;
   for (; base.op() == Op::Reshape || base.op() == Op::Permute; base = UOp(base.src(0)))
     target.moves.push_back(base);
@@ -83,7 +83,7 @@ std::vector<Tensor> gradients(std::span<const Tensor> losses, std::span<const Te
   all.insert(all.end(), targets.begin(), targets.end());
   require_one_context(all);
   std::vector<UOp> from, to;
-  std::vector<Target> found;
+  std::vector<Moved> found;
   for (const Tensor& loss : losses) {
     require(loss.dtype().is_float(), Status::DType, "a gradient of a loss of ", loss.dtype(),
             "; wanted floats");
@@ -93,7 +93,7 @@ std::vector<Tensor> gradients(std::span<const Tensor> losses, std::span<const Te
   for (const Tensor& target : targets) {
     require(target.dtype().is_float(), Status::DType, "a gradient by a tensor of ", target.dtype(),
             "; wanted floats");
-    found.push_back(target_of(target));
+    found.push_back(moved_of(target));
     const UOp node = parts.find(found.back().base);
     to.push_back(node ? node : found.back().base);
   }
@@ -121,7 +121,7 @@ std::vector<int64_t> made_of(const Tensor& tensor, std::span<const Tensor> other
   Parts parts({&root, 1});
   std::vector<int64_t> found;
   for (size_t i = 0; i < others.size(); ++i)
-    if (parts.find(target_of(others[i]).base)) found.push_back(static_cast<int64_t>(i));
+    if (parts.find(moved_of(others[i]).base)) found.push_back(static_cast<int64_t>(i));
   return found;
 }
 

@@ -62,7 +62,7 @@ constexpr int64_t bytecode_slot_bytes(BytecodeType type, int64_t lanes) {
 }
 
 inline constexpr uint32_t kBytecodeMagic = 0x43425954;  // "TYBC"
-inline constexpr uint32_t kBytecodeVersion = 3;
+inline constexpr uint32_t kBytecodeVersion = 4;
 
 struct BytecodeHeader {
   uint32_t magic = kBytecodeMagic;
@@ -72,8 +72,12 @@ struct BytecodeHeader {
   uint32_t variables = 0;
   uint32_t frame_bytes = 0;
   int64_t program_scratch_bytes = 0;  // a multiple of 64; the frame begins here
+  // Of a grouped program, else 0: threads by axis, each with scratch and a frame of its own, one
+  // after the other; behind these the group's memory.
+  uint32_t group[3] = {};
+  uint32_t shared_bytes = 0;  // a multiple of 64
 };
-static_assert(sizeof(BytecodeHeader) == 32);
+static_assert(sizeof(BytecodeHeader) == 48);
 
 struct BytecodeInstruction {
   BytecodeOp op = BytecodeOp::End;

@@ -1,5 +1,6 @@
 #include "codegen/pipeline.h"
 
+#include <array>
 #include <chrono>
 
 #include "base/error.h"
@@ -8,11 +9,13 @@
 #include "codegen/figures.h"
 #include "codegen/linear/interleave.h"
 #include "codegen/linear/linear_passes.h"
+#include "codegen/linear/merge_barriers.h"
 #include "codegen/linear/overlap.h"
 #include "codegen/linear/partial_sums.h"
 #include "codegen/linear/polls.h"
 #include "codegen/linearize/linearize.h"
 #include "codegen/options/options.h"
+#include "codegen/options/stage.h"
 #include "codegen/ranges.h"
 #include "ir/dot.h"
 #include "ir/spec.h"
@@ -24,19 +27,33 @@ namespace tiny {
 
 namespace {
 
+// Which programs a pass is for: what moves or cuts loops is for one thread that walks them alone.
+enum class For : uint8_t { All, OneThread, Groups };
+
 // A pass over the linear program, and why it stands where it stands.
 struct LinearPass {
   const char* name;
   void (*run)(LinearProgram&);
+  For applies;
   const char* why_here;
+
+  bool is_for(const LinearProgram& program) const {
+    return applies == For::All || program.grouped == (applies == For::Groups);
+  }
 };
 constexpr LinearPass kLinearPasses[] = {
-    {"form_sub", form_sub, "before merge_equal, which finds equal differences"},
-    {"form_fma", form_fma, "after every rewrite that could change who reads a product"},
-    {"overlap", overlap_steps, "before merge_equal, which finds what loops that were joined share"},
-    {"sum_in_parts", sum_in_parts, "after overlap, which joins loops that are alike"},
-    {"merge_equal", merge_equal, "after form_fma: a product with two readers would not be fused"},
-    {"remove_dead", remove_dead, "last: the passes before leave products that nobody reads"},
+    {"form_sub", form_sub, For::All, "before merge_equal, which finds equal differences"},
+    {"form_fma", form_fma, For::All, "after every rewrite that could change who reads a product"},
+    {"overlap", overlap_steps, For::OneThread,
+     "before merge_equal, which finds what loops that were joined share"},
+    {"sum_in_parts", sum_in_parts, For::OneThread,
+     "after overlap, which joins loops that are alike"},
+    {"merge_barriers", merge_barriers, For::Groups,
+     "before merge_equal, which takes no load past a barrier"},
+    {"merge_equal", merge_equal, For::All,
+     "after form_fma: a product with two readers would not be fused"},
+    {"remove_dead", remove_dead, For::All,
+     "last: the passes before leave products that nobody reads"},
 };
 
 // Times the passes and shows what each leaves.
@@ -64,12 +81,14 @@ class PassLog {
 }  // namespace
 
 std::string uops_text(const Kernel& kernel) {
-  static constexpr const char* kKinds[] = {"", "/UPCAST", "/UNROLL", "/VEC", "/THREAD", "/DOT"};
+  static constexpr const char* kKinds[] = {"",        "/UPCAST", "/UNROLL", "/VEC",
+                                           "/THREAD", "/DOT",    "/LOCAL"};
   std::string out = "order";
   for (const KernelRange& r : kernel.ranges)
-    out += cat(" r", r.range.int_arg(), ":", expression_text(r.range.src(0)),
-               kKinds[static_cast<size_t>(r.kind)], r.reduced ? "*" : "",
-               r.overlaps ? "/OVERLAP" : "");
+    out +=
+        cat(" r", r.range.int_arg(), ":", expression_text(r.range.src(0)),
+            kKinds[static_cast<size_t>(r.kind)], r.reduced ? "*" : "",
+            r.kind == RangeKind::Local ? std::to_string(r.axis) : "", r.overlaps ? "/OVERLAP" : "");
   out += "\n";
   for (const UOp& f : kernel.facts) out += cat("fact ", expression_text(f), " >= 0\n");
   return out + to_string(std::span(kernel.roots));
@@ -97,6 +116,21 @@ void require_dots(const Kernel& kernel, const Target& target) {
               r.int_arg(), ": target ", target.name, " has no dot products ",
               to_string(product->kind));
   }
+}
+
+void require_groups(const Kernel& kernel, const Target& target) {
+  if (!is_grouped(kernel)) return;
+  std::array<int64_t, kGroupAxes> group{1, 1, 1};
+  for (const KernelRange& r : kernel.ranges)
+    if (r.kind == RangeKind::Local) group[r.axis] = r.range.src(0).const_int();
+  const int64_t threads = group[0] * group[1] * group[2];
+  const int64_t bytes = shared_bytes(kernel);
+  require(target.group_max > 1, Status::InvalidArgument,
+          "options LOCAL and STAGE .. shared: target ", target.name, " has no groups of threads");
+  require(threads <= target.group_max, Status::InvalidArgument, "options LOCAL: a group of ",
+          threads, " threads; target ", target.name, " has groups of at most ", target.group_max);
+  require(bytes <= target.shared_bytes, Status::InvalidArgument, "options STAGE .. shared: ", bytes,
+          " bytes; a group of target ", target.name, " has ", target.shared_bytes);
 }
 
 }  // namespace
@@ -134,21 +168,26 @@ CodegenResult generate(const Kernel& kernel, const Machine& target,
   }
   current = std::move(chosen.kernel);
   require_dots(current, target);
+  require_groups(current, target);
   current.name = shape_name(current);
   if (options.verify) verify_decomposed(current.roots, "options");
   result.options = to_text(chosen.options);
   result.proposed = std::move(chosen.proposed);
   log.done("options", uops);
-  if (!current.ranges.empty() && current.ranges.front().kind == RangeKind::Thread)
-    result.threads_extent = Dim(UOp(current.ranges.front().range.src(0)));
+  for (size_t i = 0; i < thread_ranges(current); ++i) {
+    const Dim size(UOp(current.ranges[i].range.src(0)));
+    result.threads_extent = i == 0 ? size : result.threads_extent * size;
+  }
   result.program = linearize(current, target);
   if (options.verify) verify(result.program);
   log.done("linearize", linear);
   for (const LinearPass& pass : kLinearPasses) {
+    if (!pass.is_for(result.program)) continue;
     pass.run(result.program);
     if (options.verify) verify(result.program);
     log.done(pass.name, linear);
   }
+  if (result.program.grouped) return result;
   interleave(result.program, target);  // of what the passes have left
   if (options.verify) verify(result.program);
   log.done("interleave", linear);

@@ -181,7 +181,8 @@ class Builder {
       add_index_of(info, flat, 1);
       kept_.push_back(flat);
     } else {
-      for (size_t i = 1; i < u.src().size(); ++i) add_index_of(info, u.src(i), stage.ints()[i - 1]);
+      for (size_t i = 1; i < u.src().size(); ++i)
+        add_index_of(info, u.src(i), stage.stage_arg().strides[i - 1]);
     }
   }
 

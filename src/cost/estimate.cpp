@@ -467,7 +467,7 @@ class Estimator {
     for (const size_t l : nest.loops) n *= extent(l);
     n *= product(set & unrolled_);
     for (size_t i = 1; i < u.src().size(); ++i)
-      if (bit(kernel_.position(u.src(i))) & lanes_) stride = u.ints()[i - 1];
+      if (bit(kernel_.position(u.src(i))) & lanes_) stride = u.stage_arg().strides[i - 1];
     write(n, product(set & lanes_), u.dtype(), stride, 1);
   }
 
@@ -624,8 +624,9 @@ class Estimator {
     for (const double s : out.each) most = std::max(most, s), all += s;
     out.seconds = most + kOthers * (all - most);
     double cores = 1;
-    if (!kernel_.ranges.empty() && kernel_.ranges.front().kind == RangeKind::Thread) {
-      const double pieces = extent(0);
+    if (const size_t threads = thread_ranges(kernel_); threads > 0) {
+      double pieces = 1;
+      for (size_t i = 0; i < threads; ++i) pieces *= extent(i);
       const double busy = std::min<double>(target_.cores, pieces);
       cores = pieces / std::ceil(pieces / busy);
     }

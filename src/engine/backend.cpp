@@ -13,6 +13,7 @@
 #include "runtime/cdev/cdev.h"
 #include "runtime/cpu/cpu.h"
 #include "runtime/cpu/cpuid.h"
+#include "runtime/far/far.h"
 #include "runtime/interp/interp.h"
 #include "runtime/null/null.h"
 
@@ -32,27 +33,6 @@ DotSet dots_of(const CpuFacts& facts, CpuIsa isa) {
 
 namespace {
 
-Code to_code(Rendered rendered) {
-  Code code;
-  switch (rendered.kind) {
-    case RenderedKind::MachineCode:
-      code.kind = CodeKind::MachineCode;
-      break;
-    case RenderedKind::Bytecode:
-      code.kind = CodeKind::Bytecode;
-      break;
-    case RenderedKind::C:
-      code.kind = CodeKind::C;
-      break;
-  }
-  code.name = std::move(rendered.name);
-  code.entry = std::move(rendered.entry);
-  code.bytes = std::move(rendered.bytes);
-  code.text = std::move(rendered.text);
-  code.scratch_bytes = rendered.scratch_bytes;
-  return code;
-}
-
 // What is measured is never twice the same, and other choices are other bits.
 void check_deterministic(const Flags& flags) {
   if (flags.deterministic == 0) return;
@@ -70,17 +50,20 @@ DotSet allowed(DotSet dots, const Flags& flags) {
 // Bytecode on the interpreter: every program, on every processor.
 class InterpreterBackend : public Backend {
  public:
-  explicit InterpreterBackend(const Flags& flags)
-      : device_(make_interpreter_device()), machine_(generic_target(64)) {
-    machine_.name = "interp";
+  InterpreterBackend(const Flags& flags, std::unique_ptr<Device> device)
+      : device_(std::move(device)), machine_(generic_target(64)) {
+    machine_.name = device_->name();
     machine_.dots = allowed(kAllDots, flags);
+    machine_.group_max = 1024;  // as a graphics processor has them
+    machine_.shared_bytes = 48 << 10;
+    if (!device_->sees_host()) machine_.arena = {.alignment = 256, .page_bytes = 0, .margin = 0};
   }
   Device& device() override { return *device_; }
   const Machine& machine() const override { return machine_; }
+  bool is_fast() const override { return false; }
   std::vector<Code> render(std::span<const LinearProgram> programs, Form) override {
     std::vector<Code> codes;
-    for (const LinearProgram& program : programs)
-      codes.push_back(to_code(render_bytecode(program)));
+    for (const LinearProgram& program : programs) codes.push_back(render_bytecode(program));
     return codes;
   }
   std::string listing(const LinearProgram& program) override { return to_string(program); }
@@ -130,10 +113,10 @@ void check_processor(const Flags& flags) {
 // where machine code of the target is not made.
 Code machine_code(const LinearProgram& program, const Target& target) {
   try {
-    return to_code(render_x86(program, target));
+    return render_x86(program, target);
   } catch (const Error& e) {
     if (e.status() != Status::Unsupported) throw;
-    return to_code(render_bytecode(program));
+    return render_bytecode(program);
   }
 }
 
@@ -163,7 +146,7 @@ class CpuBackend : public Backend {
     std::vector<Code> codes;
     for (const LinearProgram& program : programs)
       codes.push_back(form == Form::Best ? machine_code(program, machine_)
-                                         : to_code(render_bytecode(program)));
+                                         : render_bytecode(program));
     return codes;
   }
   std::string listing(const LinearProgram& program) override {
@@ -222,6 +205,7 @@ class NullBackend : public Backend {
   }
   Device& device() override { return *device_; }
   const Machine& machine() const override { return machine_; }
+  bool is_fast() const override { return false; }
   std::vector<Code> render(std::span<const LinearProgram> programs, Form) override {
     std::vector<Code> codes;
     for (const LinearProgram& program : programs) codes.push_back(machine_code(program, machine_));
@@ -276,13 +260,15 @@ std::unique_ptr<Backend> make_backend(const Flags& flags) {
     return std::make_unique<CBackend>(flags);
   }
   if (device == "null") return std::make_unique<NullBackend>(flags);
-  if (device == "interp") return std::make_unique<InterpreterBackend>(flags);
+  if (device == "interp")
+    return std::make_unique<InterpreterBackend>(flags, make_interpreter_device());
+  if (device == "far") return std::make_unique<InterpreterBackend>(flags, make_far_device());
   if (device == "cpu") {
     const CpuFacts facts = cpu_facts();
     const CpuIsa isa = limit_isa(facts.isa, flags.isa);
     if (isa != CpuIsa::None) return std::make_unique<CpuBackend>(flags, facts, isa);
     // Without AVX2 the interpreter does the work, and every kernel says so.
-    return std::make_unique<InterpreterBackend>(flags);
+    return std::make_unique<InterpreterBackend>(flags, make_interpreter_device());
   }
   std::vector<std::string> names;
   for (const BackendInfo& info : known_backends()) names.push_back(info.name);
@@ -301,6 +287,11 @@ std::vector<BackendInfo> known_backends() {
       cpu,
       {"interp", "interpreter of linear programs, for any processor", true, "", {}},
       {"c", "C through the system's compiler", has_c_renderer(), has_c_renderer() ? "" : kNoC, {}},
+      {"far",
+       "the interpreter in memory of its own, for tests of what the host sees",
+       true,
+       "",
+       {}},
       {"null", "computes nothing; all before the launch is real", true, "", {}}};
 }
 

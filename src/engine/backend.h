@@ -34,6 +34,8 @@ class Backend {
   // The code of a batch.  Interpretable: for when `load` has refused the other.
   enum class Form : uint8_t { Best, Interpretable };
   virtual std::vector<Code> render(std::span<const LinearProgram> programs, Form form) = 0;
+  // Whether its code is made to be fast, so that a search among several is worth while.
+  virtual bool is_fast() const { return true; }
   // Error{Device} where the system refuses memory to execute.
   std::vector<LoadedKernel> load(std::span<const Code> codes, const StopSignal& stop);
   // What the device executes of one program, for people: machine code, bytecode's linear program,

@@ -32,6 +32,10 @@ void write_arg(ByteWriter& out, const Arg& arg) {
     out.number(r->op);
     write_ints(out, r->axes);
   }
+  if (const auto* s = std::get_if<StageArg>(&arg)) {
+    write_ints(out, s->strides);
+    out.number(s->is_shared);
+  }
   if (const auto* v = std::get_if<ViewArg>(&arg)) {
     write_ints(out, v->shape);
     write_ints(out, v->strides);
@@ -180,8 +184,8 @@ std::string kernel_key(const Kernel& kernel) {
 std::string machine_key(const Machine& machine) {
   // Names every field: one that is added does not compile until it is written too.
   const auto& [name, isa, vector_bytes, vector_registers, dots, l1_bytes, l2_bytes, l3_bytes, cores,
-               inputs_max, ops_max, linear_ops_max, scales, without_vectors] =
-      static_cast<const Target&>(machine);
+               inputs_max, ops_max, linear_ops_max, group_max, shared_bytes, scales, arena,
+               without_vectors] = static_cast<const Target&>(machine);
   const auto& [launch_seconds, l2_bandwidth, l3_bandwidth, memory_bandwidth, fma_rate,
                bypass_bytes] = static_cast<const Rates&>(machine);
   ByteWriter out;
@@ -189,7 +193,9 @@ std::string machine_key(const Machine& machine) {
   out.number(l1_bytes).number(l2_bytes).number(l3_bytes).number(cores);
   out.number(launch_seconds).number(l2_bandwidth).number(l3_bandwidth).number(memory_bandwidth);
   out.number(fma_rate).number(inputs_max).number(ops_max).number(linear_ops_max);
-  out.number(bypass_bytes).number(scales);
+  out.number(bypass_bytes).number(scales).number(group_max).number(shared_bytes);
+  const auto& [alignment, page_bytes, margin] = arena;
+  out.number(alignment).number(page_bytes).number(margin);
   for (const ScalarTypes types : without_vectors) out.number(types);
   return out.result();
 }

@@ -73,8 +73,10 @@ std::string moving_text(const Motion& motion) {
   return motion.before ? cat(text, "; at first buffer ", motion.first) : text;
 }
 
-// The C rendering without the helpers that it calls, which are long and always the same.
+// The C rendering without the helpers that it calls, which are long and always the same; of a
+// program that C has no words for, its ops.
 std::string c_function(const LinearProgram& program) {
+  if (program.grouped) return to_string(program);
   const std::string text = render_c(program).text;
   const size_t at = text.find("\nvoid " + program.name);
   return at == std::string::npos ? text : text.substr(at + 1);
@@ -219,7 +221,7 @@ void Observer::lowered(const Kernel& kernel, const CodegenResult& result) {
 }
 
 void Observer::rendered(const LinearProgram& program, Backend& backend, bool interpreted) const {
-  if (interpreted && tells(1) && backend.device().name() != "interp")
+  if (interpreted && tells(1) && backend.is_fast())
     tell(cat("kernel ", program.name, " is interpreted: machine code could not be had\n"));
   if (recorder_) recorder_->rendered(program, c_function(program), backend.listing(program));
   if (tells(4)) tell(c_function(program) + "\n");

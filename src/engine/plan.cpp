@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "engine/backend.h"
 #include "engine/custom_op.h"
 #include "engine/kernel_cache.h"
 #include "engine/observe.h"
@@ -21,7 +22,6 @@ namespace tiny {
 
 namespace {
 
-constexpr int64_t kPageBytes = 4096;
 constexpr int64_t kApart = 1024;           // in their pages, so that no load waits for a store..
 constexpr int64_t kApartFrom = 128 << 10;  // ..of values to which a page is little
 constexpr int64_t kApartStep = 512;
@@ -30,19 +30,20 @@ constexpr int64_t kApartStep = 512;
 constexpr size_t kGapsMost = 512;
 
 // How far two places are apart in their pages, the shorter way round.
-int64_t apart_in_pages(int64_t a, int64_t b) {
-  const int64_t way = ((a - b) % kPageBytes + kPageBytes) % kPageBytes;
-  return std::min(way, kPageBytes - way);
+int64_t apart_in_pages(int64_t a, int64_t b, int64_t page) {
+  const int64_t way = ((a - b) % page + page) % page;
+  return std::min(way, page - way);
 }
 
 // The first place from `at` on that is well apart, in its page, from those of large values that
 // live at the same time; the one that is farthest if there are too many of them.
-int64_t place_apart(const std::vector<int64_t>& others, int64_t at) {
+int64_t place_apart(const std::vector<int64_t>& others, int64_t at, int64_t page) {
   int64_t best = at;
   int64_t best_apart = -1;
-  for (int64_t more = 0; more < kPageBytes; more += kApartStep) {
-    int64_t apart = kPageBytes;
-    for (const int64_t other : others) apart = std::min(apart, apart_in_pages(at + more, other));
+  for (int64_t more = 0; more < page; more += kApartStep) {
+    int64_t apart = page;
+    for (const int64_t other : others)
+      apart = std::min(apart, apart_in_pages(at + more, other, page));
     if (apart <= best_apart) continue;
     best = at + more;
     best_apart = std::min(apart, kApart);
@@ -53,7 +54,8 @@ int64_t place_apart(const std::vector<int64_t>& others, int64_t at) {
 
 }  // namespace
 
-int64_t place_lifetimes(std::vector<Lifetime>& lifetimes, int64_t alignment) {
+int64_t place_lifetimes(std::vector<Lifetime>& lifetimes, const ArenaLayout& layout) {
+  const auto [alignment, page, margin] = layout;
   std::vector<size_t> by_size(lifetimes.size());
   std::iota(by_size.begin(), by_size.end(), size_t{0});
   std::stable_sort(by_size.begin(), by_size.end(),
@@ -68,12 +70,13 @@ int64_t place_lifetimes(std::vector<Lifetime>& lifetimes, int64_t alignment) {
     large.clear();
     if (life.bytes >= kApartFrom)
       for (const size_t other : others) large.push_back(lifetimes[other].offset);
-    int64_t at = place_apart(large, finds_gaps ? 0 : round_up(placed.end_beside(life), alignment));
+    int64_t at =
+        place_apart(large, finds_gaps ? 0 : round_up(placed.end_beside(life), alignment), page);
     for (size_t k = 0; finds_gaps && k < others.size(); ++k) {
       const Lifetime& other = lifetimes[others[k]];
       if (at + life.bytes <= other.offset) break;
       const int64_t end = round_up(other.offset + other.bytes, alignment);
-      if (end > at) at = place_apart(large, end);
+      if (end > at) at = place_apart(large, end, page);
     }
     life.offset = at;
     total = std::max(total, at + life.bytes);
@@ -113,9 +116,10 @@ namespace {
 
 class Planner {
  public:
-  Planner(const Schedule& schedule, const PlanRequest& request)
+  Planner(const Schedule& schedule, const PlanRequest& request, const ArenaLayout& layout)
       : schedule_(schedule),
         request_(request),
+        layout_(layout),
         inputs_(numbers_of(request.inputs)),
         outputs_(numbers_of(request.outputs)),
         leaves_(numbers_of(request.leaves)),
@@ -413,13 +417,14 @@ class Planner {
       lives.push_back(lifetimes_[i]);
       owners.push_back(i);
     }
-    plan_.arena_bytes = place_lifetimes(lives, kArenaAlignment);
+    plan_.arena_bytes = place_lifetimes(lives, layout_);
     plan_.live_bytes_max = peak_bytes(lives);
     for (size_t i = 0; i < lives.size(); ++i) plan_.slots[owners[i]].arena_offset = lives[i].offset;
   }
 
   const Schedule& schedule_;
   const PlanRequest& request_;
+  const ArenaLayout layout_;
   const Numbers inputs_;
   const Numbers outputs_;
   const Numbers leaves_;
@@ -435,7 +440,7 @@ class Planner {
 }  // namespace
 
 Plan make_plan(Context& context, const Schedule& schedule, const PlanRequest& request) {
-  return Planner(schedule, request).run(context);
+  return Planner(schedule, request, context.backend().target().arena).run(context);
 }
 
 }  // namespace tiny

@@ -29,9 +29,7 @@ int64_t bytes_of(const UOp& node, const Schedule& schedule);
 Plan make_plan(Context& context, const Schedule& schedule, const PlanRequest& request);
 
 // Offsets for intervals of time [first, last] with sizes, so that what overlaps in time does not in
-// memory: largest first, lowest gap that fits; behind all others where they are very many.  Large
-// values that live at the same time begin well apart in their pages: a kernel that reads one and
-// stores the other would wait for its own stores where addresses differ by whole pages.  Returns
+// memory: largest first, lowest gap that fits; behind all others where they are very many.  Returns
 // the total.
 struct Lifetime {
   int64_t bytes = 0;
@@ -39,8 +37,7 @@ struct Lifetime {
   int64_t last = 0;
   int64_t offset = 0;  // out
 };
-inline constexpr int64_t kArenaAlignment = 64;
-int64_t place_lifetimes(std::vector<Lifetime>& lifetimes, int64_t alignment);
+int64_t place_lifetimes(std::vector<Lifetime>& lifetimes, const ArenaLayout& layout);
 // The largest sum of sizes alive at one time.
 int64_t peak_bytes(const std::vector<Lifetime>& lifetimes);
 

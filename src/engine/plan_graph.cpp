@@ -234,6 +234,7 @@ std::optional<Plan> stored_plan(Context& context, const std::string& file,
 Ref<Program> make_program(Context& context, Plan plan) {
   Ref<Program> program = make_ref<Program>(std::move(plan));
   program->device = &context.device();
+  program->layout = context.backend().target().arena;
   program->time_limit = context.flags().time_limit;
   program->poll = context.flags().poll;
   program->observer = &context.observer();

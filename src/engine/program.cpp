@@ -1,9 +1,9 @@
 #include "engine/program.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <functional>
+#include <utility>
 
 #include "base/error.h"
 #include "base/kernel_abi.h"
@@ -135,18 +135,22 @@ void Run::make_launches(std::optional<LaunchList> list) {
     launch.executable = entry.executable.get();
     launch.arguments = arguments.first(entry.slots.size());
     launch.variables = variables(of.order[i].entry);
-    launch.status = &status_;
     launch.after = of.after[i];
     arguments = arguments.subspan(entry.slots.size());
   }
   for (size_t i = 0; i < slots_.size(); ++i)
     if (slots_[i].buffer) set_argument(i, slots_[i]);
+  prepared_.clear();
+  for (const LaunchPart& part : of.parts)
+    prepared_.push_back(
+        program_->device->prepare(std::span(launches_).subspan(part.first, part.end - part.first)));
   timing_.seconds.reserve(program_->tape.size());
   timing_.launches.reserve(launches_.size());
 }
 
 void Run::set_argument(size_t slot, Argument argument) {
   slots_[slot] = argument;
+  changed_ = true;
   if (launches_.empty()) return;
   for (const SlotUse& use : list().uses[slot]) arguments_[use.argument] = argument;
   for (const uint32_t mover : program_->movers[slot]) move(mover);
@@ -178,14 +182,12 @@ void Run::move(size_t slot) {
 
 // The same of a scan whose steps the run counts, before this step, or behind so many.
 void Run::move_to(size_t slot, int64_t step) {
+  changed_ = true;
   const Argument argument = part_of(program_->slots[slot].motion, step, step);
   for (const SlotUse& use : list().uses[slot]) arguments_[use.argument] = argument;
 }
 
-// Vectors that are masked out are read from before and behind a value, by a row of a picture or so:
-// a processor takes hundreds of cycles for each where no memory is.  Small arenas are left as they
-// are.
-constexpr int64_t kArenaMargin = 64 << 10;
+// Small arenas have no margin.
 constexpr int64_t kMarginFrom = 256 << 10;
 
 // Where the arena's values lie and what the tape's loops count, for the present values.
@@ -197,9 +199,8 @@ void Run::fit_to_variables() {
     lives.push_back(
         {slot.size.value(values_.of_program), slot.first, slot.last, slot.arena_offset});
   }
-  const int64_t bytes =
-      p.variables.empty() ? p.arena_bytes : place_lifetimes(lives, kArenaAlignment);
-  const int64_t margin = bytes >= kMarginFrom ? kArenaMargin : 0;
+  const int64_t bytes = p.variables.empty() ? p.arena_bytes : place_lifetimes(lives, p.layout);
+  const int64_t margin = bytes >= kMarginFrom ? p.layout.margin : 0;
   // Values without elements need a place too.
   if (!lives.empty() && (!arena_ || arena_->bytes() < bytes + 2 * margin)) {
     arena_ = p.device->allocate(bytes + 2 * margin);
@@ -230,7 +231,7 @@ void Run::fit_to_variables() {
     require(room >= needed, Status::InvalidArgument, "the bound memory has ", room, " bytes of ",
             needed);
   }
-  fits_ = true;
+  changed_ = fits_ = true;
 }
 
 void Run::bind(uint32_t at, const Ref<Storage>& storage) {
@@ -316,27 +317,31 @@ void Run::execute(const StopSignal& stop) {
             Status::InvalidArgument, "an input or output is not bound");
   const Turn turn(*program_, bound_, is_tensors_);
   p.device->counts().interpreted.fetch_add(list().interpreted, std::memory_order_relaxed);
-  status_ = 0;
+  p.device->clear_status(*queue_);
   timing_.seconds.clear();
   timing_.launches.clear();
   const bool is_timed = timing_.is_on || (p.observer && p.observer->times_launches());
-  const auto begin = std::chrono::steady_clock::now();
+  const Ref<Event> begin = is_timed ? p.device->record(*queue_) : nullptr;
   execute_parts(stop, [&](const LaunchPart& part) {
-    const size_t count = part.end - part.first;
     count_launches(part);
     if (is_timed)
-      execute_timed(part.first, part.end, begin, stop);
+      execute_timed(part.first, part.end, *begin, stop);
     else
-      p.device->launch_all(queue_.get(), std::span(launches_).subspan(part.first, count), stop);
+      execute_part(static_cast<size_t>(&part - list().parts.data()), stop);
   });
   if (timing_.is_on) {
     timing_.seconds.resize(p.tape.size());
     for (const Timed& launch : timing_.launches) timing_.seconds[launch.entry] += launch.seconds;
   }
-  p.device->wait(queue_.get());
-  if (status_ != 0)
+  if (const int64_t status = p.device->status(*queue_); status != 0)
     throw Error(Status::Index, cat("an index read from data is out of range, at position ",
-                                   check_position(status_), " of the index tensor"));
+                                   check_position(status), " of the index tensor"));
+}
+
+void Run::execute_part(size_t part, const StopSignal& stop) {
+  if (std::exchange(changed_, false))
+    for (const Ref<Prepared>& prepared : prepared_) prepared->changed();
+  prepared_[part]->run(queue_.get(), stop);
 }
 
 // In the device's counts, before they run.
@@ -360,8 +365,8 @@ template <class T>
 T Run::value_in(uint32_t slot) const {
   const Argument& at = slots_[slot];
   T value{};
-  program_->device->wait(queue_.get());
   program_->device->copy_out(queue_.get(), &value, *at.buffer, at.byte_offset, sizeof(T));
+  program_->device->wait(queue_.get());
   return value;
 }
 
@@ -382,7 +387,8 @@ void Run::execute_counted(const LaunchPart& part, const StopSignal& stop, const 
   const TapeLoop& loop = program_->loops[part.loop];
   const auto most = value_in<int64_t>(loop.counted);
   int64_t step = 0;
-  for (bool goes_on = true; goes_on && step < most && status_ == 0; ++step) {
+  const auto is_sound = [&] { return program_->device->status(*queue_) == 0; };
+  for (bool goes_on = true; goes_on && step < most && is_sound(); ++step) {
     stop.check();
     for (const uint32_t slot : program_->moved[part.loop]) move_to(slot, step);
     execute(part);
@@ -391,22 +397,20 @@ void Run::execute_counted(const LaunchPart& part, const StopSignal& stop, const 
   for (const uint32_t slot : program_->moved[part.loop]) move_to(slot, step);
 }
 
-void Run::execute_timed(size_t first, size_t end, std::chrono::steady_clock::time_point begin,
-                        const StopSignal& stop) {
+void Run::execute_timed(size_t first, size_t end, const Event& begin, const StopSignal& stop) {
   const Program& p = *program_;
   for (size_t i = first; i < end; ++i) {
     stop.check();
-    const auto start = std::chrono::steady_clock::now();
+    const Ref<Event> start = p.device->record(*queue_);
     p.device->launch(queue_.get(), launches_[i], stop);
+    const Ref<Event> done = p.device->record(*queue_);
     p.device->wait(queue_.get());
     stop.check_known();
-    const double seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const double seconds = p.device->seconds(*start, *done);
     p.device->counts().seconds.fetch_add(seconds, std::memory_order_relaxed);
     const uint32_t entry = list().order[i].entry;
     if (timing_.is_on)
-      timing_.launches.push_back(
-          {entry, std::chrono::duration<double>(start - begin).count(), seconds});
+      timing_.launches.push_back({entry, p.device->seconds(begin, *start), seconds});
     if (!p.observer || !p.observer->times_launches()) continue;
     const double end_of = p.observer->now();
     p.observer->launched(p.tape[entry].info, computed_names(p, p.tape[entry]),

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -18,6 +17,7 @@
 #include "engine/size.h"
 #include "engine/storage.h"
 #include "ir/kernel.h"
+#include "ir/target.h"
 #include "runtime/device.h"
 
 namespace tiny {
@@ -139,6 +139,7 @@ class Program : public RefCounted, public Plan {
   std::atomic<bool> is_running = false;  // only of an exclusive program
   int64_t time_limit = 0;                // milliseconds of an execution; 0: none
   Poll poll;                             // asked during an execution
+  ArenaLayout layout;                    // of the values between kernels
   // What an execution launches; nothing where the variables' values decide that.
   std::optional<LaunchList> launches;
   std::vector<std::vector<uint32_t>> movers;  // by slot: those that are a part of it in each step
@@ -213,11 +214,11 @@ class Run : public RefCounted {
   void execute_parts(const StopSignal& stop, const Part& execute);
   template <class Part>
   void execute_counted(const LaunchPart& part, const StopSignal& stop, const Part& execute);
+  void execute_part(size_t part, const StopSignal& stop);
   void count_launches(const LaunchPart& part);
   template <class T>
   T value_in(uint32_t slot) const;
-  void execute_timed(size_t first, size_t end, std::chrono::steady_clock::time_point begin,
-                     const StopSignal& stop);
+  void execute_timed(size_t first, size_t end, const Event& begin, const StopSignal& stop);
 
   // Of variables.
   struct Values {
@@ -241,7 +242,8 @@ class Run : public RefCounted {
   bool fits_ = false;                   // extents and arena are those of the variables' values
   std::optional<LaunchList> own_list_;  // where variables decide
   std::vector<Launch> launches_;
-  int64_t status_ = 0;
+  std::vector<Ref<Prepared>> prepared_;  // by the list's parts
+  bool changed_ = false;                 // launches, since they were last executed
   Ref<Queue> queue_;
   StopSignal stop_;
   Timing timing_;

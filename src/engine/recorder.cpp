@@ -78,7 +78,8 @@ void put_proposals(JsonWriter& json, const CodegenResult& result) {
 }
 
 void put_ranges(JsonWriter& json, const Kernel& kernel) {
-  static constexpr const char* kKinds[] = {"loop", "upcast", "unroll", "vec", "thread", "dot"};
+  static constexpr const char* kKinds[] = {"loop",   "upcast", "unroll", "vec",
+                                           "thread", "dot",    "local"};
   json.key("ranges").begin_array();
   for (const KernelRange& r : kernel.ranges) {
     json.begin_object().key("range").text(expression_text(r.range));

@@ -57,7 +57,8 @@ void put_computes(JsonWriter& json, const std::vector<std::string>& names) {
 }
 
 void put_ranges(JsonWriter& json, const Kernel& kernel) {
-  static constexpr const char* kKinds[] = {"loop", "upcast", "unroll", "vec", "thread"};
+  static constexpr const char* kKinds[] = {"loop",   "upcast", "unroll", "vec",
+                                           "thread", "dot",    "local"};
   json.key("ranges").begin_array();
   for (const KernelRange& r : kernel.ranges) {
     const UOp& size = r.range.src(0);

@@ -6,7 +6,9 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <map>
 #include <string>
 #include <utility>
@@ -59,6 +61,9 @@ class Storage : public RefCounted {
   void count_run() { first().runs_.fetch_add(1, std::memory_order_acq_rel); }
   // Whether no program has since this Storage was made.
   bool is_current() const { return first().runs_.load(std::memory_order_acquire) == runs_seen_; }
+  // A copy of memory of the caller's that is to be written and that the device does not see.
+  void set_copy_of_callers() { copy_of_callers_ = true; }
+  bool is_copy_of_callers() const { return copy_of_callers_; }
   // What was computed from these elements alone, by how: it is kept as long as they are.  Belongs
   // to the context's thread.
   Ref<Storage> derived(const std::string& recipe) const {
@@ -90,11 +95,27 @@ class Storage : public RefCounted {
   std::map<std::string, Ref<Storage>> derived_;
   bool claimed_ = false;
   bool constant_ = false;
+  bool copy_of_callers_ = false;
   std::atomic<int64_t> runs_{0};  // of the first Storage: programs' writes
   int64_t runs_seen_ = 0;
   void (*deleter_)(void*) = nullptr;
   void (*unload_)(void*) = nullptr;
   void* user_ = nullptr;
 };
+
+// Whether the elements can be had: the device "null" keeps none of its own memory.
+inline bool has_elements(const Storage& storage) {
+  return storage.memory().host() || !storage.memory().device().sees_host();
+}
+
+// The first bytes of the elements, for the host.
+inline void copy_to_host(const Storage& storage, std::byte* to, int64_t bytes) {
+  Buffer& memory = storage.memory();
+  const std::byte* host = memory.host();
+  if (!host)
+    memory.device().copy_out(nullptr, to, memory, storage.byte_offset(), bytes);
+  else if (bytes > 0)
+    std::memcpy(to, host + storage.byte_offset(), static_cast<size_t>(bytes));
+}
 
 }  // namespace tiny

@@ -1,7 +1,6 @@
 #include "engine/trial.h"
 
 #include <algorithm>
-#include <chrono>
 #include <numeric>
 
 #include "base/checked.h"
@@ -111,19 +110,18 @@ double Trial::run(Executable& code, const SizeExpression& threads_extent) {
     arguments.push_back({buffers_[i].get(), 0});
   }
   device_.wait(queue_.get());
-  int64_t status = 0;
   Launch launch;
   launch.executable = &code;
   launch.arguments = arguments;
   launch.variables = variables_;
   launch.end = threads_extent.value(variables_);
   if (threads_extent.is_const() && launch.end == 0) launch.end = 1;
-  launch.status = &status;
-  const auto start = std::chrono::steady_clock::now();
+  const Ref<Event> start = device_.record(*queue_);
   device_.launch(queue_.get(), launch, stop_);
+  const Ref<Event> end = device_.record(*queue_);
   device_.wait(queue_.get());
   stop_.check_known();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return device_.seconds(*start, *end);
 }
 
 }  // namespace tiny

@@ -53,6 +53,25 @@ void add_free_ranges(const Kernel& kernel, std::span<const UOp> roots, FreeRange
   }
 }
 
+RangeSet local_ranges(const Kernel& kernel) {
+  RangeSet local = 0;
+  for (size_t i = 0; i < kernel.ranges.size(); ++i)
+    if (kernel.ranges[i].kind == RangeKind::Local) local |= bit(i);
+  return local;
+}
+
+bool is_grouped(const Kernel& kernel) {
+  return local_ranges(kernel) != 0 ||
+         std::ranges::any_of(topological(kernel.roots),
+                             [](const UOp& u) { return is_stage(u) && u.stage_arg().is_shared; });
+}
+
+size_t thread_ranges(const Kernel& kernel) {
+  size_t count = 0;
+  while (count < kernel.ranges.size() && kernel.ranges[count].kind == RangeKind::Thread) ++count;
+  return count;
+}
+
 namespace {
 
 // The places in the indices of stores, which loads may have as well.
@@ -113,7 +132,7 @@ Kernel copy_kernel(const Kernel& kernel, Graph& graph) {
 }
 
 std::string to_string(const Kernel& kernel) {
-  static constexpr const char* kKinds[] = {"", "/U", "/R", "/V", "/T", "/D"};
+  static constexpr const char* kKinds[] = {"", "/U", "/R", "/V", "/T", "/D", "/L"};
   std::string out = "kernel " + kernel.name + "\n  order";
   for (const KernelRange& r : kernel.ranges)
     out += cat(" r", r.range.int_arg(), ":", expression_text(r.range.src(0)),

@@ -6,7 +6,7 @@
 //   an
 //                                   index is out of range of its axis
 //   Reduce  value, ranges..         folds value over the ranges
-//   Stage   value, ranges..         value memoised as a function of its ranges; argument: strides
+//   Stage   value, ranges..         value memoised as a function of its ranges; argument: StageArg
 //   Index   stage, expressions..    that function applied
 //   Running value, range, needed [, scale]  folds values along a range, step by step: what it is
 //                                   after this step; what was folded before is multiplied by scale
@@ -35,14 +35,17 @@
 
 namespace tiny {
 
-// Dot: the steps of a word (ir/dot.h), which one instruction takes.
-enum class RangeKind : uint8_t { Loop, Upcast, Unroll, Vec, Thread, Dot };
+// Thread: workers, or groups of threads; Local: the threads of a group.  Dot: the steps of a word
+// (ir/dot.h), which one instruction takes.
+enum class RangeKind : uint8_t { Loop, Upcast, Unroll, Vec, Thread, Dot, Local };
+inline constexpr size_t kGroupAxes = 3;
 
 struct KernelRange {
   UOp range;
   RangeKind kind = RangeKind::Loop;
   bool reduced = false;   // closed by a Reduce
   bool overlaps = false;  // the loops inside run side by side, for different steps, where they can
+  uint8_t axis = 0;       // Local: of the group; ranges of one axis are one thread's coordinate
 };
 
 struct KernelParam {
@@ -92,6 +95,13 @@ inline bool is_stage(const UOp& u) {
 }
 // Adds `roots` and all below them to `known`; the nodes must outlive it.
 void add_free_ranges(const Kernel& kernel, std::span<const UOp> roots, FreeRanges& known);
+
+// The Local ranges.
+RangeSet local_ranges(const Kernel& kernel);
+// Whether it is computed by groups of threads: it has Local ranges, or stages that they share.
+bool is_grouped(const Kernel& kernel);
+// How many of the first ranges are Thread: the launch's range is their product.
+size_t thread_ranges(const Kernel& kernel);
 
 // The ranges that the steps of Places are made of: their loops stay loops, in their order.
 RangeSet ordered_ranges(const Kernel& kernel);

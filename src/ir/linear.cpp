@@ -39,7 +39,11 @@ std::string to_string(const LinearProgram& program) {
     out +=
         cat(i ? ", " : "", to_string(p.element), p.written ? (p.read ? " inout" : " out") : " in");
   }
-  out += cat(") scratch ", program.scratch_bytes, program.threaded ? " threaded\n" : "\n");
+  out += cat(") scratch ", program.scratch_bytes, program.threaded ? " threaded" : "");
+  if (program.grouped)
+    out += cat(" group ", program.group[0], "x", program.group[1], "x", program.group[2],
+               " shared ", program.shared_bytes);
+  out += "\n";
   size_t depth = 1;
   for (size_t i = 0; i < program.ops.size(); ++i) {
     const LinearOp& op = program.ops[i];
@@ -57,7 +61,7 @@ std::string to_string(const LinearProgram& program) {
                  : cat(" ", int_of(op.dtype.element(), static_cast<uint64_t>(op.imm)));
     else if (op.imm)
       out += cat(" ", op.imm);
-    if (op.op == Op::Fold && names_op(op.aux))
+    if ((op.op == Op::Fold || op.op == Op::GroupFold) && names_op(op.aux))
       out += cat(" ", info(static_cast<Op>(op.aux)).name);
     else if (op.op == Op::Dot && names_dot(op.aux))
       out += cat(" ", to_string(static_cast<DotKind>(op.aux)));
@@ -77,8 +81,12 @@ class Verifier {
 
   void run() {
     end_of_.resize(program_.ops.size(), kOpen);
+    for (const int64_t n : program_.group)
+      law(n >= 1 && (program_.grouped || n == 1), "a group has threads, if there is one");
+    law(program_.grouped || program_.shared_bytes == 0, "a group shares memory");
     for (at_ = 0; at_ < program_.ops.size(); ++at_) check(program_.ops[at_]);
     if (!blocks_.empty()) fail("a block is not closed");
+    if (program_.grouped) check_meetings();
   }
 
  private:
@@ -145,7 +153,16 @@ class Verifier {
                        op.imm < static_cast<int64_t>(program_.variables.size()),
                    "the variable exists");
       case Op::LaunchArg:
-        return law(op.dtype == kInt64 && op.imm >= 0 && op.imm < 3, "the launch argument exists");
+        return law(op.dtype == kInt64 && op.imm >= 0 && op.imm < (program_.grouped ? 6 : 3),
+                   "the launch argument exists");
+      case Op::Shared:
+        return law(program_.grouped && op.dtype == kAddress && op.imm >= 0 &&
+                       op.imm < program_.shared_bytes,
+                   "the offset is in the group's memory");
+      case Op::Barrier:
+        return law(program_.grouped && op.count == 0, "threads of a group meet");
+      case Op::GroupFold:
+        return group_fold_law(op);
       case Op::Address:
         return law(op.count == 2 && op.dtype == kAddress && source(op, 0).dtype == kAddress &&
                        source(op, 1).dtype == kInt64,
@@ -210,6 +227,53 @@ class Verifier {
       default:
         return elementwise_law(op);
     }
+  }
+
+  void group_fold_law(const LinearOp& op) const {
+    law(program_.grouped && op.count == 1 && op.dtype == source(op, 0).dtype,
+        "a fold over threads of a group keeps the dtype");
+    law(names_op(op.aux) && has(static_cast<Op>(op.aux), kAssociative),
+        "a fold's op is associative");
+    law(op.imm > 0 && op.imm < 8, "a fold over threads names its axes");
+    for (size_t axis = 0; axis < 3; ++axis)
+      law(!(op.imm >> axis & 1) || (program_.group[axis] & (program_.group[axis] - 1)) == 0,
+          "a fold is over a power of two of threads");
+  }
+
+  // All threads of a group come to a Barrier or GroupFold: no block around one depends on a thread.
+  // Along which axes the value of an op differs between threads, as bits; what a block holds that
+  // only some threads enter differs too.  Accumulators are set behind their first reader.
+  void check_meetings() {
+    std::vector<uint8_t> differs(program_.ops.size());
+    for (bool is_new = true; is_new;) {
+      is_new = false;
+      std::vector<uint8_t> around{0};
+      for (at_ = 0; at_ < program_.ops.size(); ++at_) {
+        const LinearOp& op = program_.ops[at_];
+        if (op.op == Op::EndLoop || op.op == Op::EndIf) around.pop_back();
+        const uint8_t axes = differing_axes(op, differs, around.back());
+        const size_t of = op.op == Op::Set ? op.src[0] : at_;
+        is_new |= (axes & ~differs[of]) != 0;
+        differs[of] |= axes;
+        if (op.op == Op::Loop || op.op == Op::If)
+          around.push_back(static_cast<uint8_t>(around.back() | differs[at_]));
+        if (op.op == Op::Barrier || op.op == Op::GroupFold)
+          law(around.back() == 0, "no block around a meeting depends on the thread");
+      }
+    }
+  }
+
+  uint8_t differing_axes(const LinearOp& op, const std::vector<uint8_t>& differs,
+                         uint8_t around) const {
+    constexpr uint8_t kAll = 7;
+    if (op.op == Op::Scratch) return kAll;  // each thread has its own
+    if (op.op == Op::LaunchArg && op.imm >= 3) {
+      const auto axis = static_cast<size_t>(op.imm - 3);
+      return program_.group[axis] > 1 ? static_cast<uint8_t>(1 << axis) : 0;
+    }
+    uint8_t axes = op.op == Op::Set ? around : 0;
+    for (size_t i = 0; i < op.count; ++i) axes |= differs[op.src[i]];
+    return op.op == Op::GroupFold ? static_cast<uint8_t>(axes & ~op.imm) : axes;
   }
 
   void dot_law(const LinearOp& op) const {

@@ -11,8 +11,11 @@
 // Const                               bits of one lane              every lane that value
 // Param                               slot                          address of the slot
 // Scratch                             byte offset                   address in the worker's scratch
+// Shared                              byte offset                   address in the group's memory
 // Variable                            index                         int64, bound at launch
-// LaunchArg                           0 begin 1 end 2 worker        int64 of KernelArgs
+// LaunchArg                           0 begin 1 end 2 worker        int64 of KernelArgs; 0 of a
+//                                     3.. the thread along axis 0.. grouped program: the group's
+//                                                                   number
 // Address     address, int64          bytes a unit                  address + int64 * imm
 // Load        address, index [, mask] byte offset            stride lane l: element at address +
 //                                                                   (index + l * aux) * size + imm
@@ -37,7 +40,16 @@
 //                                                                   steps (ir/dot.h); words: uint32
 // Check       bool, position          check number                  - (the status word, if any is
 //                                                                   false and none failed before)
+// Barrier                                                           - (what threads of the group have
+//                                                                   stored before is stored for all)
+// GroupFold   value                   axes, bits              Op     the values of the threads along
+//                                                                   the axes, combined as by Fold; all
+//                                                                   of these threads have it
 // clang-format on
+//
+// A grouped program is called once for each thread of a group, whose coordinates lie below `group`.
+// All threads of a group come to the same Barriers and GroupFolds, as often: no If or Loop around
+// one depends on the thread.  Shared, LaunchArg 3.., Barrier and GroupFold are for such programs.
 //
 // Load and Store: index is int64, one lane, or (a gather or scatter) int64 with the lanes of the
 // value, aux 0.  Lane stride 0 is not used: load one lane and Broadcast.  The mask is a bool with
@@ -90,12 +102,17 @@ struct LinearProgram {
   std::string name;  // "r_128_32_4": a C identifier
   std::vector<LinearParam> params;
   std::vector<LinearVariable> variables;
-  int64_t scratch_bytes = 0;  // a worker
+  int64_t scratch_bytes = 0;  // a worker, or a thread
   bool threaded = false;      // reads begin and end; else one call does the whole kernel
+  bool grouped = false;
+  std::array<int64_t, 3> group{1, 1, 1};  // threads, by axis
+  int64_t shared_bytes = 0;               // a group
   std::vector<LinearOp> ops;
   // Who ends work on it early: passes and renderers throw what the signal says; null: nobody.
   // Outlives that work.
   const StopSignal* stop = nullptr;
+
+  int64_t group_threads() const { return group[0] * group[1] * group[2]; }
 
   LinearId add(Op op, DType dtype, std::initializer_list<LinearId> src = {}, int64_t imm = 0,
                int32_t aux = 0);

@@ -109,7 +109,10 @@ class NestReader {
     if (const auto loop = loops_.find(id); loop != loops_.end()) return loop->second;
     if (op.op == Op::Const) return std::to_string(op.imm);
     if (op.op == Op::Variable) return program_.variables.at(static_cast<size_t>(op.imm)).name;
-    if (op.op == Op::LaunchArg) return op.imm == 0 ? "begin" : op.imm == 1 ? "end" : "worker";
+    if (op.op == Op::LaunchArg) {
+      if (program_.grouped) return op.imm == 0 ? "group" : cat("thread", op.imm - 3);
+      return op.imm == 0 ? "begin" : op.imm == 1 ? "end" : "worker";
+    }
     if (depth == 0 || op.op == Op::Load || op.op == Op::Accumulator) return "..";
     const auto part = [&](size_t i) { return expression(op.src[i], depth - 1); };
     if (op.op == Op::Max || op.op == Op::Min)
@@ -124,6 +127,7 @@ class NestReader {
   std::string memory(LinearId address) const {
     const LinearOp* op = &program_.ops[address];
     while (op->op == Op::Address) op = &program_.ops[op->src[0]];
+    if (op->op == Op::Shared) return cat("shared+", op->imm);
     return op->op == Op::Scratch ? cat("s", scratch_.at(op->imm)) : cat("p", op->imm);
   }
 
@@ -140,6 +144,10 @@ class NestReader {
         return "acc";
       case Op::Fold:
         return cat("fold ", info(static_cast<Op>(op.aux)).symbol);
+      case Op::GroupFold:
+        return cat("fold over threads ", info(static_cast<Op>(op.aux)).symbol);
+      case Op::Barrier:
+        return "barrier";
       case Op::Prefetch:
         return "prefetch " + memory(op.src[0]);
       case Op::Check:

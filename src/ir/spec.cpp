@@ -326,7 +326,7 @@ class Spec {
       }
       case Op::Stage:
         bound_ranges();
-        return law(argument<Ints>("a stage has strides").size() + 1 == u.src().size(),
+        return law(argument<StageArg>("a stage has strides").strides.size() + 1 == u.src().size(),
                    "a stage has a stride for each range");
       case Op::Index:
         law(!u.src().empty() && u.src(0).op() == Op::Stage &&

@@ -33,6 +33,17 @@ constexpr WithoutVectors without_vector_divisions() {
   return out;
 }
 
+// How values that are in memory at the same time lie there.
+struct ArenaLayout {
+  int64_t alignment = 64;
+  // Where loads wait for stores whose addresses differ by whole pages, large values begin well
+  // apart in these; 0: anywhere.
+  int64_t page_bytes = 4096;
+  // Vectors that are masked out are read from before and behind a value, by a row of a picture or
+  // so: a processor takes hundreds of cycles for each where no memory is.  So far there is some.
+  int64_t margin = 64 << 10;
+};
+
 struct Target {
   std::string name = "generic";  // part of every cache key
   Isa isa = Isa::Generic;
@@ -46,7 +57,10 @@ struct Target {
   int32_t inputs_max = 24;      // of a joined kernel
   int32_t ops_max = 512;
   int32_t linear_ops_max = 4000;
-  bool scales = false;  // has instructions for Scale
+  int32_t group_max = 1;     // threads of a group that share memory; 1: there are none
+  int64_t shared_bytes = 0;  // of that memory
+  bool scales = false;       // has instructions for Scale
+  ArenaLayout arena;
   WithoutVectors without_vectors = without_vector_divisions();
 
   // Whether `op` on operands of `dtype` exists for vectors; without it codegen keeps one lane.

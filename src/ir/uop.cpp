@@ -29,6 +29,11 @@ const ReduceArg& UOp::reduce_arg() const {
   invariant(v != nullptr, "the argument is a reduction");
   return *v;
 }
+const StageArg& UOp::stage_arg() const {
+  const auto* v = std::get_if<StageArg>(&node_->arg);
+  invariant(v != nullptr, "the argument is a stage's");
+  return *v;
+}
 const VariableArg& UOp::variable_arg() const {
   const auto* v = std::get_if<VariableArg>(&node_->arg);
   invariant(v != nullptr, "the argument is a variable");
@@ -88,6 +93,8 @@ uint64_t hash_of(const Arg& arg) {
   if (const auto* v = std::get_if<ViewArg>(&arg))
     return hash_ints(v->strides,
                      hash_ints(v->shape, hash_mix(seed, static_cast<uint64_t>(v->offset))));
+  if (const auto* s = std::get_if<StageArg>(&arg))
+    return hash_ints(s->strides, hash_mix(seed, s->is_shared));
   if (const auto* o = std::get_if<Ref<RefCounted>>(&arg))
     return hash_mix(seed, std::bit_cast<uintptr_t>(o->get()));
   return seed;
@@ -410,6 +417,8 @@ std::string arg_text(const UOp& node) {
     return cat(double_of(node.dtype(), c->bits));
   }
   if (const auto* v = std::get_if<Ints>(&arg)) return list_text(*v);
+  if (const auto* s = std::get_if<StageArg>(&arg))
+    return cat(list_text(s->strides), s->is_shared ? " shared" : "");
   if (const auto* v = std::get_if<VariableArg>(&arg))
     return cat(v->name, " ", v->min, "..", v->max);
   if (const auto* r = std::get_if<ReduceArg>(&arg))

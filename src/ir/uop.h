@@ -57,8 +57,15 @@ struct ViewArg {
   bool operator==(const ViewArg&) const = default;
 };
 
+// Of a Stage: a stride for each of its ranges; whether a group of threads fills and reads it.
+struct StageArg {
+  Ints strides;
+  bool is_shared = false;
+  bool operator==(const StageArg&) const = default;
+};
+
 using Arg = std::variant<std::monostate, int64_t, ConstArg, Ints, VariableArg, ReduceArg, ViewArg,
-                         Ref<RefCounted>>;
+                         Ref<RefCounted>, StageArg>;
 uint64_t hash_of(const Arg& arg);
 
 // A dimension that the graph gives for kSymbolicDim in an argument stands among the sources.
@@ -119,6 +126,7 @@ class UOp {
   int64_t int_arg() const;
   const Ints& ints() const;
   const ReduceArg& reduce_arg() const;
+  const StageArg& stage_arg() const;
   const VariableArg& variable_arg() const;
   const ViewArg& view_arg() const;
 

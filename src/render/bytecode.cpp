@@ -53,8 +53,8 @@ BytecodeOp arithmetic_op(Op op) {
 }
 
 bool is_leaf(Op op) {
-  return op == Op::Const || op == Op::Param || op == Op::Scratch || op == Op::Variable ||
-         op == Op::LaunchArg;
+  return op == Op::Const || op == Op::Param || op == Op::Scratch || op == Op::Shared ||
+         op == Op::Variable || op == Op::LaunchArg;
 }
 
 // Frame slots: an offset is free again after the last use of its value.
@@ -85,7 +85,7 @@ class Renderer {
  public:
   explicit Renderer(const LinearProgram& program) : program_(program), slots_(program.ops.size()) {}
 
-  Rendered render() {
+  Code render() {
     find_last_uses();
     for (LinearId at = 0; at < ops().size(); ++at)
       if (is_leaf(ops()[at].op)) leaf(at);
@@ -160,8 +160,12 @@ class Renderer {
       case Op::Variable:
         i.op = BytecodeOp::Variable;
         break;
+      case Op::Shared:
+        i.op = BytecodeOp::Shared;
+        break;
       default:
-        i.op = BytecodeOp::LaunchArg;
+        i.op = op.imm < 3 ? BytecodeOp::LaunchArg : BytecodeOp::ThreadIndex;
+        if (op.imm >= 3) i.imm = op.imm - 3;
     }
     const auto [known, is_new] = leaves_.try_emplace({i.op, i.type, i.lanes, i.imm}, uint32_t{0});
     if (is_new) {
@@ -221,6 +225,9 @@ class Renderer {
       case Op::Poll:
         i.op = BytecodeOp::Poll;
         return;
+      case Op::Barrier:
+        i.op = BytecodeOp::Barrier;
+        return;
       case Op::Check:
         i.op = BytecodeOp::Check;
         i.type = BytecodeType::Bool;
@@ -246,6 +253,11 @@ class Renderer {
         i.op = BytecodeOp::Fold;
         i.imm = static_cast<int64_t>(arithmetic_op(static_cast<Op>(op.aux)));
         i.aux = source(op, 0).lanes;
+        break;
+      case Op::GroupFold:
+        i.op = BytecodeOp::GroupFold;
+        i.imm = static_cast<int64_t>(arithmetic_op(static_cast<Op>(op.aux)));
+        i.aux = static_cast<int32_t>(op.imm);
         break;
       case Op::Bitcast:
         i.op = BytecodeOp::Copy;
@@ -284,15 +296,21 @@ class Renderer {
 
   DType source(const LinearOp& op, size_t s) const { return ops()[op.src[s]].dtype; }
 
-  Rendered pack() const {
+  Code pack() const {
     BytecodeHeader header;
     header.ops = static_cast<uint32_t>(code_.size());
     header.params = static_cast<uint32_t>(program_.params.size());
     header.variables = static_cast<uint32_t>(program_.variables.size());
     header.frame_bytes = static_cast<uint32_t>(frame_.bytes());
     header.program_scratch_bytes = round_up(program_.scratch_bytes, 64);
-    Rendered out{RenderedKind::Bytecode, program_.name, "", {}, "", 0};
+    Code out{CodeKind::Bytecode, program_.name, "", {}, "", 0};
     out.scratch_bytes = header.program_scratch_bytes + header.frame_bytes;
+    if (program_.grouped) {
+      for (size_t axis = 0; axis < 3; ++axis)
+        header.group[axis] = static_cast<uint32_t>(program_.group[axis]);
+      header.shared_bytes = static_cast<uint32_t>(round_up(program_.shared_bytes, 64));
+      out.scratch_bytes = out.scratch_bytes * program_.group_threads() + header.shared_bytes;
+    }
     out.bytes.resize(sizeof header + code_.size() * sizeof code_[0]);
     std::memcpy(out.bytes.data(), &header, sizeof header);
     std::memcpy(out.bytes.data() + sizeof header, code_.data(), code_.size() * sizeof code_[0]);
@@ -310,7 +328,7 @@ class Renderer {
 
 }  // namespace
 
-Rendered render_bytecode(const LinearProgram& program) {
+Code render_bytecode(const LinearProgram& program) {
   return Renderer(program).render();
 }
 

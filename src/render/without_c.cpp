@@ -15,7 +15,7 @@ bool has_c_renderer() {
   return false;
 }
 
-Rendered render_c(const LinearProgram&) {
+Code render_c(const LinearProgram&) {
   refuse();
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 }  // namespace
 
-Rendered render_x86(const LinearProgram&, const Target&) {
+Code render_x86(const LinearProgram&, const Target&) {
   refuse();
 }
 

@@ -45,7 +45,7 @@ UOp flat_stage_index(const UOp& index) {
   const UOp& stage = index.src(0);
   UOp flat = index.graph().integer(0);
   for (size_t i = 1; i < index.src().size(); ++i)
-    flat = add(flat, mul(index.src(i), stage.ints()[i - 1]));
+    flat = add(flat, mul(index.src(i), stage.stage_arg().strides[i - 1]));
   return simplify_index(flat);
 }
 

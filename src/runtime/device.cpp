@@ -51,7 +51,7 @@ Ref<Buffer> Device::allocate(int64_t bytes) {
   memory_->take(bytes);
   Ref<Buffer> buffer;
   try {
-    if (allocator_.allocate)
+    if (allocator_.allocate && sees_host())
       buffer = make_ref<GivenBuffer>(this, bytes, allocator_);
     else
       buffer = make_buffer(bytes);
@@ -67,6 +67,28 @@ Ref<Buffer> Device::allocate(int64_t bytes) {
 Ref<Executable> Device::load_function(const std::string& what, Ref<const HostFunction>) {
   throw Error(Status::Unsupported, cat(what, " is a function of the host, which the device \"",
                                        name(), "\" cannot call"));
+}
+
+namespace {
+
+// The launches themselves.
+class PlainLaunches : public Prepared {
+ public:
+  PlainLaunches(Device& device, std::span<const Launch> launches)
+      : device_(device), launches_(launches) {}
+  void run(const Queue* queue, const StopSignal& stop) override {
+    device_.launch_all(queue, launches_, stop);
+  }
+
+ private:
+  Device& device_;
+  std::span<const Launch> launches_;
+};
+
+}  // namespace
+
+Ref<Prepared> Device::prepare(std::span<const Launch> launches) {
+  return make_ref<PlainLaunches>(*this, launches);
 }
 
 void Device::launch_all(const Queue* queue, std::span<const Launch> launches,

@@ -1,8 +1,11 @@
 // What the engine asks of a backend: memory, copies, code and launches.  Knows bytes, not UOps.
 //
 // Above a backend nothing is a pointer: an argument is a buffer and a byte offset.  Every copy and
-// launch takes a queue and may finish later; only `wait` and `read` wait.  Host devices do the work
-// before they return, which a caller must not rely on.
+// launch takes a queue and may finish later: until `wait` (or `status`, which waits too) has
+// returned, buffers, code, memory of the host and the stop signal that it names must stay.  What
+// was given to one queue is done in that order; what was given to another comes after nothing.
+// Host devices do the work before they return, which a caller must not rely on.  Without a queue
+// (null) all do.
 #pragma once
 
 #include <atomic>
@@ -13,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "base/code.h"
 #include "base/flags.h"
 #include "base/ref.h"
 #include "base/stop.h"
@@ -91,17 +95,6 @@ class HostFunction : public RefCounted {
   virtual void run(const KernelArgs& args) const = 0;
 };
 
-// Code as a renderer leaves it.
-enum class CodeKind : uint8_t { MachineCode, Bytecode, C };
-struct Code {
-  CodeKind kind = CodeKind::Bytecode;
-  std::string name;              // of the kernel, for profilers and files
-  std::string entry;             // the symbol to call, where the kind has symbols
-  std::vector<std::byte> bytes;  // machine code or bytecode
-  std::string text;              // source
-  int64_t scratch_bytes = 0;     // a worker
-};
-
 struct Argument {
   Buffer* buffer = nullptr;
   int64_t byte_offset = 0;
@@ -113,12 +106,26 @@ struct Launch {
   std::span<const int64_t> variables;
   int64_t begin = 0;  // of the THREAD range; begin + 1 == end for a kernel without one
   int64_t end = 1;
-  int64_t* status = nullptr;  // the run's status word (base/kernel_abi.h)
   // Of launches that are given together: those before it, by position, that it must come after.
   std::span<const uint32_t> after{};
 };
 
+// What is done one after the other.  Has a status word (base/kernel_abi.h), to which the kernels
+// that are launched on it report; without a queue nobody asks them.  One thread at a time uses it.
 class Queue : public RefCounted {};
+
+// A point of a queue's work in time.
+class Event : public RefCounted {};
+
+// Launches that are given together again and again, as their device wants them.  They stay where
+// they are, with their arguments and variables, as long as this lives.
+class Prepared : public RefCounted {
+ public:
+  // Something of them has changed in its place since the last run.
+  virtual void changed() {}
+  // As Device::launch_all.
+  virtual void run(const Queue* queue, const StopSignal& stop) = 0;
+};
 
 // What a device was asked for, in all.  Counted by the device; read by anyone.
 struct DeviceCounts {
@@ -157,8 +164,10 @@ class Device {
   // Bytes of buffers that are gone and whose memory is kept for the next ones.
   virtual int64_t kept_bytes() { return 0; }
   virtual void release_kept() {}
-  // Where later buffers come from.
+  // Where later buffers come from, of a device that sees the host's memory.
   void set_allocator(const Allocator& allocator) { allocator_ = allocator; }
+  // Whether its memory is the host's: buffers have an address, and `wrap` takes the caller's.
+  virtual bool sees_host() const = 0;
   // The caller's memory as a buffer; the caller keeps it alive and unmoved.  Error{Device} where
   // the device cannot see host memory.
   virtual Ref<Buffer> wrap(void* data, int64_t bytes) = 0;
@@ -182,12 +191,22 @@ class Device {
   // kernels ask it, and leave early.
   virtual void launch(const Queue* queue, const Launch& launch, const StopSignal& stop) = 0;
   // Launches of which each may begin when those that it must come after are done.  Throws what
-  // `stop` says between two of them, or in one, and leaves out the rest.  One thread at a time uses
-  // a queue.
+  // `stop` says between two of them, or in one, and leaves out the rest; a device that does the
+  // work later throws it from `wait`.
   virtual void launch_all(const Queue* queue, std::span<const Launch> launches,
                           const StopSignal& stop);
+  virtual Ref<Prepared> prepare(std::span<const Launch> launches);
   virtual Ref<Queue> make_queue() = 0;
+  // If that throws, what was not done yet is left out.
   virtual void wait(const Queue* queue) = 0;
+  // The queue's status word becomes 0, after what was given before.
+  virtual void clear_status(const Queue& queue) = 0;
+  // Waits; then 0, or the first check that failed since.
+  virtual int64_t status(const Queue& queue) = 0;
+  // When what was given before is done.
+  virtual Ref<Event> record(const Queue& queue) = 0;
+  // From one to the other, by the device's clock; both have happened.
+  virtual double seconds(const Event& from, const Event& to) const = 0;
 
  protected:
   virtual Ref<Buffer> make_buffer(int64_t bytes) = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <chrono>
 #include <cstring>
 #include <new>
 
@@ -120,7 +121,7 @@ void HostDevice::copy(const Queue*, Buffer& to, int64_t to_offset, const Buffer&
   counts().copied(bytes);
 }
 
-void HostDevice::launch(const Queue*, const Launch& launch, const StopSignal& stop) {
+void HostDevice::launch(const Queue* queue, const Launch& launch, const StopSignal& stop) {
   const auto& executable = static_cast<const HostExecutable&>(*launch.executable);
   executable.check_launch(launch);
   std::array<void*, 64> few;
@@ -137,7 +138,8 @@ void HostDevice::launch(const Queue*, const Launch& launch, const StopSignal& st
     scratch = std::make_unique<AlignedMemory>(executable.scratch_bytes());
   int64_t nobody_asked = 0;
   executable.run({addresses.data(), launch.variables.data(), scratch->data, launch.begin,
-                  launch.end, 0, launch.status ? launch.status : &nobody_asked, &stop});
+                  launch.end, 0,
+                  queue ? &static_cast<const HostQueue&>(*queue).status : &nobody_asked, &stop});
   delete scratch_.exchange(scratch.release());
 }
 
@@ -161,10 +163,36 @@ Ref<Executable> HostDevice::load_function(const std::string& name,
 }
 
 Ref<Queue> HostDevice::make_queue() {
-  return make_ref<Queue>();
+  return make_ref<HostQueue>();
 }
 
 void HostDevice::wait(const Queue*) {
+}
+
+void HostDevice::clear_status(const Queue& queue) {
+  static_cast<const HostQueue&>(queue).status = 0;
+}
+
+int64_t HostDevice::status(const Queue& queue) {
+  return static_cast<const HostQueue&>(queue).status;
+}
+
+namespace {
+
+class HostEvent : public Event {
+ public:
+  const std::chrono::steady_clock::time_point at = std::chrono::steady_clock::now();
+};
+
+}  // namespace
+
+Ref<Event> HostDevice::record(const Queue&) {
+  return make_ref<HostEvent>();
+}
+
+double HostDevice::seconds(const Event& from, const Event& to) const {
+  const auto at = [](const Event& e) { return static_cast<const HostEvent&>(e).at; };
+  return std::chrono::duration<double>(at(to) - at(from)).count();
 }
 
 }  // namespace tiny

@@ -40,11 +40,18 @@ class HostExecutable : public Executable {
 // Error{InvalidArgument} unless the bytes from `offset` on are inside the buffer.
 void check_range(const Buffer& buffer, int64_t offset, int64_t bytes);
 
+// All that was given to it is done.
+class HostQueue : public Queue {
+ public:
+  mutable int64_t status = 0;
+};
+
 class HostDevice : public Device {
  public:
   explicit HostDevice(std::string name) : name_(std::move(name)) {}
   ~HostDevice() override;
   const std::string& name() const override { return name_; }
+  bool sees_host() const override { return true; }
   Ref<Buffer> wrap(void* data, int64_t bytes) override;
   void copy_in(const Queue* queue, Buffer& to, int64_t offset, const void* from,
                int64_t bytes) override;
@@ -57,6 +64,10 @@ class HostDevice : public Device {
   Ref<Executable> load_function(const std::string& name, Ref<const HostFunction> function) override;
   Ref<Queue> make_queue() override;
   void wait(const Queue* queue) override;
+  void clear_status(const Queue& queue) override;
+  int64_t status(const Queue& queue) override;
+  Ref<Event> record(const Queue& queue) override;
+  double seconds(const Event& from, const Event& to) const override;
 
  protected:
   Ref<Buffer> make_buffer(int64_t bytes) override;

@@ -3,6 +3,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "engine/realize.h"
 #include "engine/storage.h"
 #include "tensor/movement.h"
 #include "tensor/promotion.h"
@@ -57,6 +58,10 @@ void own_memory(const Tensor& target, bool keeps) {
   if (cell.owns_memory()) return;
   Context& context = target.context();
   const UOp value = cell.node();
+  const Ref<Storage> known = storage_of(value);
+  require(!known || !known->is_copy_of_callers(), Status::Device, "the device \"",
+          context.device().name(),
+          "\" has a copy of memory that was wrapped, which it does not see: it cannot write there");
   const int64_t count = product(shape_of(value)).value();
   const Ref<Storage> storage = context.allocate(count * value.dtype().bytes());
   storage->claim();

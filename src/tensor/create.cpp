@@ -51,9 +51,18 @@ Tensor wrap(const Ref<Context>& context, DType dtype, const Ints& shape, const I
   const int64_t bytes = checked_mul(count, dtype.bytes(), "a wrapped size");
   // The memory starts at the lowest element that the strides reach.
   std::byte* start = static_cast<std::byte*>(data) + (empty ? 0 : first * dtype.bytes());
-  const Ref<Buffer> memory = context->device().wrap(empty ? nullptr : start, bytes);
   const View view =
       empty ? row_major(to_shape(shape)) : View{to_shape(shape), to_shape(strides), -first};
+  if (!context->device().sees_host()) {
+    const Ref<Storage> copy = context->from_host(start, bytes);
+    copy->claim();
+    if (is_writable) copy->set_copy_of_callers();
+    Tensor out =
+        Tensor::of_memory(context, make_buffer(context->graph(), copy, dtype, count), view, false);
+    if (deleter) deleter(user);
+    return out;
+  }
+  const Ref<Buffer> memory = context->device().wrap(empty ? nullptr : start, bytes);
   auto storage = make_ref<Storage>(memory, 0);
   storage->claim();
   Tensor out = Tensor::of_memory(context, make_buffer(context->graph(), storage, dtype, count),

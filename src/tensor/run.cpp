@@ -407,8 +407,10 @@ void TensorRun::execute_by(Execute execute) {
           "inputs that were not set: ", join(missing, ", "));
   if (!fits_) fit();
   if (run_) {
+    copy_from_caller();
     execute();
     copy_outputs();
+    copy_to_caller();
   }
   for (Output& output : outputs_) {
     if (!(output.written == output.next)) output.written = output.next;

@@ -74,8 +74,10 @@ class TensorRun : public RefCounted {
   void require_variables() const;
 
  private:
-  // Memory of the caller's that is bound to a port, in objects that serve the next.
+  // Memory of the caller's that is bound to a port, in objects that serve the next: itself, or
+  // memory of a device that does not see it, between which executions copy.
   struct OfCaller {
+    void* data = nullptr;
     Ref<Buffer> buffer;
     Ref<Storage> storage;
     bool is_bound = false;
@@ -104,6 +106,9 @@ class TensorRun : public RefCounted {
   // True if the memory was bound, with as many bytes: then only the address is another.
   bool lay(OfCaller& memory, void* data, int64_t bytes);
   int64_t given_bytes(size_t output) const;
+  // The same checks where the device does not see what is bound: by its addresses.
+  void require_input_apart(size_t index, const void* data, int64_t bytes) const;
+  void require_output_apart(size_t index, const void* data, int64_t bytes) const;
   void require_apart_of_outputs(size_t input, const Place& place) const;
   void learn(size_t index, const Ints& shape);
   void take_value(size_t variable, int64_t value);
@@ -115,6 +120,9 @@ class TensorRun : public RefCounted {
   Ref<Storage> copied(const Storage& memory, int64_t bytes);
   void require_apart(size_t index, const Place& place) const;
   void copy_outputs();
+  // From and to memory of the caller's that the device does not see.
+  void copy_from_caller();
+  void copy_to_caller();
 
   Ref<Context> context_;
   Ref<const TensorProgram> program_;

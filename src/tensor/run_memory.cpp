@@ -1,6 +1,8 @@
 // Runs that read and write memory of the caller's.
 #include <algorithm>
 #include <bit>
+#include <cstddef>
+#include <functional>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -24,12 +26,45 @@ void require_memory(const TensorProgram::Port& port, const char* what, const voi
           "\": data is not aligned to an element of ", port.dtype);
 }
 
+bool meet(const void* a, int64_t a_bytes, const void* b, int64_t b_bytes) {
+  const auto* first = static_cast<const std::byte*>(a);
+  const auto* second = static_cast<const std::byte*>(b);
+  return std::less<>()(first, second + b_bytes) && std::less<>()(second, first + a_bytes);
+}
+
 }  // namespace
+
+void TensorRun::require_input_apart(size_t index, const void* data, int64_t bytes) const {
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    const OfCaller& other = outputs_[i].memory;
+    require(!other.is_bound || !meet(data, bytes, other.data, other.buffer->bytes()),
+            Status::InvalidArgument, "input \"", input_ports_[index].name,
+            "\": what is bound shares memory with that of output \"", output_ports_[i].name, "\"");
+  }
+}
+
+void TensorRun::require_output_apart(size_t index, const void* data, int64_t bytes) const {
+  const auto apart = [&](const OfCaller& other, const char* what, const std::string& name) {
+    require(!other.is_bound || !meet(data, bytes, other.data, other.buffer->bytes()),
+            Status::InvalidArgument, "output \"", output_ports_[index].name,
+            "\": what is bound shares memory with that of ", what, " \"", name, "\"");
+  };
+  for (size_t i = 0; i < inputs_.size(); ++i)
+    apart(inputs_[i].memory, "input", input_ports_[i].name);
+  for (size_t i = 0; i < outputs_.size(); ++i)
+    if (i != index) apart(outputs_[i].memory, "output", output_ports_[i].name);
+}
 
 bool TensorRun::lay(OfCaller& memory, void* data, int64_t bytes) {
   const bool is_same = memory.is_bound && memory.buffer->bytes() == bytes;
-  if (!memory.buffer) {
-    memory.buffer = context_->device().wrap(data, bytes);
+  memory.data = data;
+  Device& device = context_->device();
+  if (!device.sees_host()) {
+    if (is_same) return true;
+    memory.buffer = device.allocate(bytes);
+    memory.storage = make_ref<Storage>(memory.buffer, 0);
+  } else if (!memory.buffer) {
+    memory.buffer = device.wrap(data, bytes);
     memory.storage = make_ref<Storage>(memory.buffer, 0);
   } else {
     invariant(memory.buffer->rewrap(data, bytes), "a buffer that was wrapped can be again");
@@ -46,7 +81,9 @@ void TensorRun::bind_input(size_t index, const void* data, int64_t bytes) {
   // Nothing writes there: a program that stores to an input's memory does not get it.
   void* memory = const_cast<void*>(data);
   OfCaller& bound = inputs_[index].memory;
-  if (port.number >= 0 && run_) {
+  if (!context_->device().sees_host()) {
+    require_input_apart(index, data, bytes);
+  } else if (port.number >= 0 && run_) {
     lay(probe_, memory, bytes);
     require_apart_of_outputs(index, {*probe_.storage, bytes, "what is bound"});
     run_->require_not_written(port.number, *probe_.storage);
@@ -64,8 +101,12 @@ void TensorRun::bind_output(size_t index, void* data, int64_t bytes) {
   if (bytes == 0) return set_output(index, nullptr);
   require_memory(port, "output", data, bytes);
   if (port.number < 0 || !run_) return;  // without elements
-  lay(probe_, data, bytes);
-  require_apart(index, {*probe_.storage, bytes, "what is bound"});
+  if (!context_->device().sees_host()) {
+    require_output_apart(index, data, bytes);
+  } else {
+    lay(probe_, data, bytes);
+    require_apart(index, {*probe_.storage, bytes, "what is bound"});
+  }
   OfCaller& bound = outputs_[index].memory;
   forget_written(index);
   const bool is_same = lay(bound, data, bytes);
@@ -73,6 +114,28 @@ void TensorRun::bind_output(size_t index, void* data, int64_t bytes) {
   bound.is_bound = true;
   fits_ &= is_same || values_.empty();
   if (fits_ && !is_same) bind_number(port.number);
+}
+
+void TensorRun::copy_from_caller() {
+  if (context_->device().sees_host()) return;
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    const OfCaller& memory = inputs_[i].memory;
+    if (memory.is_bound && input_ports_[i].number >= 0)
+      context_->device().copy_in(queue_.get(), *memory.buffer, 0, memory.data,
+                                 memory.buffer->bytes());
+  }
+  context_->device().wait(queue_.get());
+}
+
+void TensorRun::copy_to_caller() {
+  if (context_->device().sees_host()) return;
+  for (const Output& output : outputs_) {
+    const OfCaller& memory = output.memory;
+    if (memory.is_bound)
+      context_->device().copy_out(queue_.get(), memory.data, *memory.buffer, 0,
+                                  memory.buffer->bytes());
+  }
+  context_->device().wait(queue_.get());
 }
 
 }  // namespace tiny

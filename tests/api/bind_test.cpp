@@ -179,6 +179,6 @@ TEST_P(Bind, VariablesSayTheSizes) {
   expect_error(tiny_run_execute(run_), TINY_ERROR_SHAPE, {"inputs[1]", "24", "32"});
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, Bind, ::testing::Values("cpu", "interp"));
+INSTANTIATE_TEST_SUITE_P(Devices, Bind, ::testing::Values("cpu", "interp", "far"));
 
 }  // namespace

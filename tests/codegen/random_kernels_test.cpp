@@ -2,6 +2,8 @@
 // chosen, and with random lists.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <optional>
 #include <random>
@@ -10,6 +12,7 @@
 #include "codegen/choose/choose.h"
 #include "codegen/options/actions.h"
 #include "codegen/options/options.h"
+#include "codegen/options/stage.h"
 #include "codegen/pipeline.h"
 #include "engine/backend.h"
 #include "engine/realize.h"
@@ -331,7 +334,8 @@ std::optional<Kernel> one_kernel(const Ref<Context>& context, uint64_t seed) {
 // A random list that fits the kernel.
 class OptionMaker : Choices {
  public:
-  OptionMaker(const Kernel& kernel, uint64_t seed) : Choices(seed), kernel_(kernel) {}
+  OptionMaker(const Kernel& kernel, uint64_t seed, const Target& target)
+      : Choices(seed), kernel_(kernel), target_(target) {}
 
   std::string make() {
     std::vector<Option> list;
@@ -340,7 +344,7 @@ class OptionMaker : Choices {
       const Option option = propose();
       try {
         const Kernel next = apply_option(kernel_, option);
-        if (unrolled(next) > 48 || too_wide(next)) continue;
+        if (unrolled(next) > 48 || too_wide(next) || too_many_threads(next)) continue;
         kernel_ = next;
         list.push_back(option);
       } catch (const Error&) {
@@ -359,7 +363,7 @@ class OptionMaker : Choices {
     static constexpr int64_t kSizes[] = {2, 3, 4, 6, 8, 14, 16, 32};
     Option option;
     option.range = range();
-    switch (below(14)) {
+    switch (below(target_.group_max > 1 ? 20 : 14)) {
       case 0:
       case 1:
       case 2:
@@ -400,8 +404,15 @@ class OptionMaker : Choices {
         option.kind = OptionKind::Stream;
         option.amount = kSizes[below(std::ssize(kSizes))];
         return option;
+      case 14:
+      case 15:
+      case 16:
+        option.kind = OptionKind::Local;
+        option.amount = below(3);
+        return option;
       default:
         option.kind = OptionKind::Stage;
+        option.is_shared = target_.group_max > 1 && below(2) == 0;
         if (below(4) == 0) option.range = -1;
         option.by_number = below(3) == 0;
         option.amount = below(option.by_number ? 60 : 4);
@@ -418,6 +429,13 @@ class OptionMaker : Choices {
         copies *= r.range.src(0).const_int();
     return copies;
   }
+  bool too_many_threads(const Kernel& kernel) const {
+    std::array<int64_t, kGroupAxes> group{1, 1, 1};
+    for (const KernelRange& r : kernel.ranges)
+      if (r.kind == RangeKind::Local) group[r.axis] = r.range.src(0).const_int();
+    return group[0] * group[1] * group[2] > std::min(target_.group_max, 64) ||
+           shared_bytes(kernel) > target_.shared_bytes;
+  }
   // At most one range with lanes, and no more than a register has: no value has those of two.
   static bool too_wide(const Kernel& kernel) {
     int64_t vectors = 0;
@@ -431,6 +449,7 @@ class OptionMaker : Choices {
   }
 
   Kernel kernel_;
+  const Target& target_;
 };
 
 using testing::Machine;
@@ -439,7 +458,8 @@ using testing::Machine;
 std::string random_options(uint64_t seed, const Machine& machine) {
   const Ref<Context> context = context_with(machine.device, machine.isa, "", true);
   const std::optional<Kernel> kernel = one_kernel(context, seed);
-  return kernel ? OptionMaker(*kernel, seed * 7919 + 1).make() : "";
+  const Target& target = context->backend().target();
+  return kernel ? OptionMaker(*kernel, seed * 7919 + 1, target).make() : "";
 }
 
 // A list that a search could come to: steps and changes from the chosen list or from none.
@@ -499,12 +519,17 @@ TEST(RandomKernels, AreRightUnderTheChosenOptions) {
   }
 }
 
-// Every machine's results under the lists that `make` gives for a seed and a machine.
-void check_lists(std::string (*make)(uint64_t seed, const Machine& machine)) {
+// Every machine's results under the lists that `make` gives for a seed and a machine.  Returns how
+// many of the lists are of groups, and of memory that they share.
+struct GroupCounts {
+  uint64_t local = 0, shared = 0;
+};
+GroupCounts check_lists(std::string (*make)(uint64_t seed, const Machine& machine)) {
   const uint64_t first = testing::number_from("KERNEL_SEED", 1);
   const uint64_t count = testing::number_from("KERNELS", 250);
   int failures = 0;
   uint64_t tried = 0;
+  GroupCounts groups;
   for (uint64_t seed = first; seed < first + count && failures < 3; ++seed) {
     std::optional<Wanted> want;
     for (const Machine& machine : machines()) {
@@ -514,6 +539,8 @@ void check_lists(std::string (*make)(uint64_t seed, const Machine& machine)) {
         options = make(seed, machine);
         if (options.empty()) continue;
         ++tried;
+        groups.local += options.find("LOCAL") != std::string::npos;
+        groups.shared += options.find("shared") != std::string::npos;
         if (!want) want.emplace(seed);
         error =
             difference(values_of(context_with(machine.device, machine.isa, options, true), seed),
@@ -529,10 +556,14 @@ void check_lists(std::string (*make)(uint64_t seed, const Machine& machine)) {
   if (count >= 100) {
     EXPECT_GT(tried, count);
   }
+  return groups;
 }
 
 TEST(RandomKernels, AreRightUnderRandomOptions) {
-  check_lists(random_options);
+  const GroupCounts groups = check_lists(random_options);
+  if (testing::number_from("KERNELS", 250) < 100) return;
+  EXPECT_GT(groups.local, 30u);
+  EXPECT_GT(groups.shared, 20u);
 }
 
 TEST(RandomKernels, AreRightUnderListsThatASearchTries) {

@@ -26,6 +26,12 @@ Ref<Context> make_context() {
   return make_ref<Context>(Flags::from_environment(nullptr));
 }
 
+std::vector<std::byte> on_host(const Storage& storage, int64_t bytes) {
+  std::vector<std::byte> out(static_cast<size_t>(bytes));
+  copy_to_host(storage, out.data(), bytes);
+  return out;
+}
+
 bool overlap(int64_t a, int64_t a_last, int64_t b, int64_t b_last) {
   return a <= b_last && b <= a_last;
 }
@@ -41,7 +47,7 @@ TEST(PlaceLifetimes, WhatLivesAtTheSameTimeLiesApart) {
       const int64_t first = below(30);
       lives.push_back({below(4) == 0 ? 0 : below(100000), first, first + below(6), 0});
     }
-    const int64_t total = place_lifetimes(lives, 64);
+    const int64_t total = place_lifetimes(lives, ArenaLayout());
     int64_t peak = 0;
     for (int64_t t = 0; t < 40; ++t) {
       int64_t alive = 0;
@@ -100,7 +106,7 @@ TEST(PlaceLifetimes, TheLowestGapIsFound) {
       lives.push_back({1 + below(1000), first, first + below(1 + below(100)), 0});
     }
     const std::vector<Lifetime> wanted = placed_by_definition(lives, 64);
-    place_lifetimes(lives, 64);
+    place_lifetimes(lives, ArenaLayout());
     for (size_t i = 0; i < lives.size(); ++i) ASSERT_EQ(lives[i].offset, wanted[i].offset);
   }
 }
@@ -111,7 +117,7 @@ TEST(PlaceLifetimes, BesideVeryManyAValueLiesBehindAll) {
   constexpr int64_t kCount = 2000;
   for (int64_t i = 0; i < kCount; ++i) lives.push_back({64, i, 2 * kCount - i, 0});
   lives.push_back({64, 2 * kCount, 2 * kCount, 0});  // beside the first alone
-  EXPECT_EQ(place_lifetimes(lives, 64), 64 * kCount);
+  EXPECT_EQ(place_lifetimes(lives, ArenaLayout()), 64 * kCount);
   EXPECT_EQ(lives.back().offset, 64);
   std::vector<int64_t> offsets;
   for (int64_t i = 0; i < kCount; ++i) offsets.push_back(lives[static_cast<size_t>(i)].offset);
@@ -124,7 +130,7 @@ TEST(PlaceLifetimes, LargeValuesOfOneTimeBeginApartInTheirPages) {
   std::vector<Lifetime> lives;
   for (int64_t i = 0; i < 12; ++i) lives.push_back({256 << 10, i, i + 1, 0});
   lives.push_back({512 << 10, 3, 9, 0});
-  const int64_t total = place_lifetimes(lives, kArenaAlignment);
+  const int64_t total = place_lifetimes(lives, ArenaLayout());
   EXPECT_LE(total, (1024 << 10) + 3 * 4096);
   for (size_t i = 0; i < lives.size(); ++i)
     for (size_t j = 0; j < i; ++j) {
@@ -135,7 +141,7 @@ TEST(PlaceLifetimes, LargeValuesOfOneTimeBeginApartInTheirPages) {
     }
   // Small ones lie as close as they can.
   std::vector<Lifetime> small{{4096, 0, 1, 0}, {4096, 0, 1, 0}};
-  EXPECT_EQ(place_lifetimes(small, kArenaAlignment), 8192);
+  EXPECT_EQ(place_lifetimes(small, ArenaLayout()), 8192);
 }
 
 // Graphs as a program, with what it computes checked by the oracle.
@@ -167,7 +173,7 @@ class PlanTest : public ::testing::Test {
     const reference::Values want = reference::evaluate(substitute(output.node(), known_));
     for (int round = 0; round < 2; ++round) {
       run->execute();
-      EXPECT_EQ(reference::difference(want, out->memory().host()), "");
+      EXPECT_EQ(reference::difference(want, on_host(*out, bytes).data()), "");
     }
     EXPECT_LE(static_cast<double>(program->arena_bytes),
               1.25 * static_cast<double>(program->live_bytes_max) + 64 * 64);
@@ -258,7 +264,8 @@ TEST(MemoryPlan, RandomGraphsFitTheArenaAndHaveTheOraclesValues) {
     }
     run->execute();
     for (size_t i = 0; i < outputs.size(); ++i)
-      EXPECT_EQ(reference::difference(reference::evaluate(nodes[i]), results[i]->memory().host()),
+      EXPECT_EQ(reference::difference(reference::evaluate(nodes[i]),
+                                      on_host(*results[i], results[i]->memory().bytes()).data()),
                 "")
           << "seed " << seed << "\n"
           << graph.story();

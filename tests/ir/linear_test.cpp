@@ -69,6 +69,45 @@ TEST(Linear, ALegalProgramIsAccepted) {
   EXPECT_NE(text.find("    %14 = float32x8 Load"), std::string::npos) << text;  // indented
 }
 
+// The same as a program of groups of 8 x 3 threads, which share memory and meet.
+struct LegalGroup : Legal {
+  LinearId thread, row, half;
+
+  LegalGroup() {
+    p.name = "group";
+    p.grouped = true;
+    p.group = {8, 3, 1};
+    p.shared_bytes = 128;
+    thread = p.add(Op::LaunchArg, kInt64, {}, 3);
+    row = p.add(Op::LaunchArg, kInt64, {}, 4);
+    half = p.add(Op::LessEqual, kBool, {thread, zero});
+  }
+  LinearId fold(LinearId value, int64_t axes, Op op = Op::Add) {
+    return add(Op::GroupFold, p.ops[value].dtype, {value}, axes, static_cast<int32_t>(op));
+  }
+};
+
+TEST(Linear, ALegalProgramOfGroupsIsAccepted) {
+  LegalGroup l;
+  const LinearId shared = l.add(Op::Shared, kAddress, {}, 64);
+  const LinearId loop = l.add(Op::Loop, kInt64, {l.zero, l.n}, 1);
+  l.add(Op::Barrier, kVoid, {});
+  const LinearId block = l.add(Op::If, kVoid, {l.half});
+  l.add(Op::Store, kVoid, {shared, l.thread, l.one});
+  l.add(Op::EndIf, kVoid, {block});
+  l.add(Op::Barrier, kVoid, {});
+  const LinearId sum = l.fold(l.add(Op::Load, kFloat32x8, {shared, l.thread}, 0, 1), 1);
+  l.add(Op::EndLoop, kVoid, {loop});
+  // What is folded over an axis is the same along it, and a loop to it is walked by all.
+  const LinearId same = l.fold(l.thread, 1, Op::Max);
+  const LinearId walk = l.add(Op::Loop, kInt64, {l.zero, same}, 1);
+  l.add(Op::Barrier, kVoid, {});
+  l.add(Op::EndLoop, kVoid, {walk});
+  static_cast<void>(sum);
+  EXPECT_NO_THROW(verify(l.p));
+  EXPECT_NE(to_string(l.p).find("group 8x3x1 shared 128"), std::string::npos) << to_string(l.p);
+}
+
 struct Planted {
   const char* law;
   std::function<void(Legal&)> plant;
@@ -209,6 +248,95 @@ TEST(Linear, EachLawRejectsAPlantedProgram) {
     SCOPED_TRACE(to_string(l.p));
     expect_failure(failure_of([&] { verify(l.p); }), Status::Internal, {c.law});
   }
+}
+
+struct PlantedInGroup {
+  const char* law;
+  std::function<void(LegalGroup&)> plant;
+};
+
+const std::vector<PlantedInGroup>& planted_in_groups() {
+  static const auto& all = *new std::vector<PlantedInGroup>{
+      {"a group has threads", [](LegalGroup& l) { l.p.group[2] = 0; }},
+      {"the launch argument exists", [](LegalGroup& l) { l.add(Op::LaunchArg, kInt64, {}, 6); }},
+      {"the offset is in the group's memory",
+       [](LegalGroup& l) { l.add(Op::Shared, kAddress, {}, 128); }},
+      {"threads of a group meet", [](LegalGroup& l) { l.add(Op::Barrier, kVoid, {l.zero}); }},
+      {"keeps the dtype",
+       [](LegalGroup& l) {
+         l.add(Op::GroupFold, kFloat32, {l.vector}, 1, static_cast<int32_t>(Op::Add));
+       }},
+      {"a fold's op is associative", [](LegalGroup& l) { l.fold(l.one, 1, Op::Div); }},
+      {"names its axes", [](LegalGroup& l) { l.fold(l.one, 0); }},
+      {"names its axes", [](LegalGroup& l) { l.fold(l.one, 8); }},
+      {"a power of two of threads", [](LegalGroup& l) { l.fold(l.one, 2); }},
+      {"no block around a meeting",
+       [](LegalGroup& l) {
+         const LinearId block = l.add(Op::If, kVoid, {l.half});
+         l.add(Op::Barrier, kVoid, {});
+         l.add(Op::EndIf, kVoid, {block});
+       }},
+      {"no block around a meeting",
+       [](LegalGroup& l) {
+         const LinearId loop = l.add(Op::Loop, kInt64, {l.row, l.n}, 1);
+         l.fold(l.one, 1);
+         l.add(Op::EndLoop, kVoid, {loop});
+       }},
+      // What one thread sets, and what lies in its own memory, differs.
+      {"no block around a meeting",
+       [](LegalGroup& l) {
+         const LinearId count = l.add(Op::Accumulator, kInt64, {l.zero});
+         const LinearId loop = l.add(Op::Loop, kInt64, {l.zero, l.n}, 1);
+         const LinearId walk = l.add(Op::Loop, kInt64, {l.zero, count}, 1);
+         l.add(Op::Barrier, kVoid, {});
+         l.add(Op::EndLoop, kVoid, {walk});
+         const LinearId block = l.add(Op::If, kVoid, {l.half});
+         l.add(Op::Set, kVoid, {count, l.ten});
+         l.add(Op::EndIf, kVoid, {block});
+         l.add(Op::EndLoop, kVoid, {loop});
+       }},
+      {"no block around a meeting",
+       [](LegalGroup& l) {
+         const LinearId own = l.add(Op::Scratch, kAddress, {}, 0);
+         const LinearId loop =
+             l.add(Op::Loop, kInt64, {l.zero, l.add(Op::Load, kInt64, {own, l.zero})}, 1);
+         l.add(Op::Barrier, kVoid, {});
+         l.add(Op::EndLoop, kVoid, {loop});
+       }},
+      // Folded along one axis it still differs along the other.
+      {"no block around a meeting",
+       [](LegalGroup& l) {
+         const LinearId sum = l.fold(l.add(Op::Add, kInt64, {l.thread, l.row}), 1);
+         const LinearId loop = l.add(Op::Loop, kInt64, {l.zero, sum}, 1);
+         l.add(Op::Barrier, kVoid, {});
+         l.add(Op::EndLoop, kVoid, {loop});
+       }},
+  };
+  return all;
+}
+
+TEST(Linear, EachLawOfGroupsRejectsAPlantedProgram) {
+  ASSERT_NO_THROW(verify(LegalGroup().p));
+  for (const PlantedInGroup& c : planted_in_groups()) {
+    LegalGroup l;
+    c.plant(l);
+    SCOPED_TRACE(to_string(l.p));
+    expect_failure(failure_of([&] { verify(l.p); }), Status::Internal, {c.law});
+  }
+}
+
+TEST(Linear, OneThreadAloneSharesNothing) {
+  const auto refused = [](const char* law, const std::function<void(Legal&)>& plant) {
+    Legal l;
+    plant(l);
+    expect_failure(failure_of([&] { verify(l.p); }), Status::Internal, {law});
+  };
+  refused("a group shares memory", [](Legal& l) { l.p.shared_bytes = 64; });
+  refused("a group has threads", [](Legal& l) { l.p.group[0] = 2; });
+  refused("threads of a group meet", [](Legal& l) { l.add(Op::Barrier, kVoid, {}); });
+  refused("a fold over threads of a group",
+          [](Legal& l) { l.add(Op::GroupFold, kFloat32, {l.one}, 1, int{}); });
+  refused("the offset is in the group's memory", [](Legal& l) { l.add(Op::Shared, kAddress, {}); });
 }
 
 TEST(Linear, TheErrorNamesTheProgramTheOpAndTheLaw) {

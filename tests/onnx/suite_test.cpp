@@ -122,7 +122,8 @@ TEST_P(Light, GivesTheRecordedOutput) {
   if (package.empty()) GTEST_SKIP() << tiny::testing::kNoOnnxPackage;
   const std::vector<std::string> devices = tiny::testing::computing_devices();
   const bool is_fast = std::find(devices.begin(), devices.end(), "cpu") != devices.end();
-  if (!is_fast || variable("TINY_DEVICE") == "interp")
+  const std::string device = variable("TINY_DEVICE");
+  if (!is_fast || device == "interp" || device == "far")
     GTEST_SKIP() << "interpreting networks of this size takes minutes";
   const CaseResult result =
       run_light(package / cat("backend/test/data/light/light_", GetParam(), ".onnx"), {});

@@ -389,7 +389,9 @@ Values joined(const UOp& node, const Ints& shape, const std::vector<const Values
 Values stored(const UOp& node, const Ints& shape) {
   Values out = make(node.dtype(), shape);
   const auto& storage = static_cast<const Storage&>(*std::get<Ref<RefCounted>>(node.arg()));
-  const std::byte* data = storage.memory().host() + storage.byte_offset();
+  std::vector<std::byte> bytes(out.size() * static_cast<size_t>(node.dtype().bytes()));
+  copy_to_host(storage, bytes.data(), std::ssize(bytes));
+  const std::byte* data = bytes.data();
   for (size_t i = 0; i < out.size(); ++i)
     put(out, i,
         from_bits(node.dtype(),

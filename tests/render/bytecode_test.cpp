@@ -13,11 +13,7 @@
 namespace tiny {
 namespace {
 
-Code code_of(const Rendered& r) {
-  return {CodeKind::Bytecode, r.name, r.entry, r.bytes, r.text, r.scratch_bytes};
-}
-
-BytecodeHeader header_of(const Rendered& r) {
+BytecodeHeader header_of(const Code& r) {
   BytecodeHeader header;
   std::memcpy(&header, r.bytes.data(), sizeof header);
   return header;
@@ -25,11 +21,11 @@ BytecodeHeader header_of(const Rendered& r) {
 
 // What `run` leaves is what the naive evaluator leaves.
 void expect_same(const LinearProgram& p, uint64_t seed) {
-  const Rendered rendered = render_bytecode(p);
+  const Code rendered = render_bytecode(p);
   LinearBuffers expected(p, seed);
   naive::run(p, expected.args());
   for (BytecodeIsa isa : {BytecodeIsa::Best, BytecodeIsa::Baseline}) {
-    const Ref<Executable> executable = load_bytecode(code_of(rendered), isa);
+    const Ref<Executable> executable = load_bytecode(rendered, isa);
     LinearBuffers got(p, seed, rendered.scratch_bytes);
     run_bytecode(*executable, got.args());
     ASSERT_EQ(difference(p, expected, got), "") << to_string(p);

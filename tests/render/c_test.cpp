@@ -86,14 +86,14 @@ TEST(RenderC, TheNegatedFmaKeepsTheSignOfZero) {
   const LinearId x = p.add(Op::Load, kFloat32, {base, at});
   const LinearId y = p.add(Op::Neg, kFloat32, {p.add(Op::Fma, kFloat32, {x, x, x})});
   p.add(Op::Store, kVoid, {base, at, y});
-  const Rendered rendered = render_c(p);
+  const Code rendered = render_c(p);
   const Code code{CodeKind::C, rendered.name, rendered.entry, {}, rendered.text, 0};
   const auto device = make_c_device();
   const auto executables = device->load({&code, 1});
   float value = -1;
   const Ref<Buffer> buffer = device->wrap(&value, sizeof value);
   const Argument argument{buffer.get(), 0};
-  device->launch(nullptr, {executables[0].get(), {&argument, 1}, {}, 0, 1, nullptr}, StopSignal());
+  device->launch(nullptr, {executables[0].get(), {&argument, 1}, {}, 0, 1}, StopSignal());
   EXPECT_EQ(std::bit_cast<uint32_t>(value), 0x80000000u);
 }
 

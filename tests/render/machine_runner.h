@@ -17,7 +17,7 @@ namespace tiny::test {
 // Machine code, executable while this lives.
 class LoadedCode {
  public:
-  explicit LoadedCode(const Rendered& code) : size_(code.bytes.size()) {
+  explicit LoadedCode(const Code& code) : size_(code.bytes.size()) {
     memory_ = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     std::memcpy(memory_, code.bytes.data(), size_);
     mprotect(memory_, size_, PROT_READ | PROT_EXEC);

@@ -33,15 +33,15 @@ TEST(CDevice, RunsWhatItCompiled) {
   int data[4] = {1, 2, 3, 4};
   const Ref<Buffer> buffer = device->wrap(data, sizeof data);
   const Argument argument{buffer.get(), 4};
-  device->launch(nullptr, {executables[0].get(), {&argument, 1}, {}, 0, 2, nullptr}, StopSignal());
+  device->launch(nullptr, {executables[0].get(), {&argument, 1}, {}, 0, 2}, StopSignal());
   EXPECT_EQ(data[0], 1);
   EXPECT_EQ(data[1], 4);
   EXPECT_EQ(data[2], 6);
   EXPECT_EQ(data[3], 4);
   const int64_t variables[] = {5, 7};
-  int64_t status = 0;
-  device->launch(nullptr, {executables[1].get(), {}, variables, 0, 1, &status}, StopSignal());
-  EXPECT_EQ(status, 7);
+  const Ref<Queue> queue = device->make_queue();
+  device->launch(queue.get(), {executables[1].get(), {}, variables, 0, 1}, StopSignal());
+  EXPECT_EQ(device->status(*queue), 7);
 }
 
 TEST(CDevice, AnExecutableOutlivesItsDevice) {

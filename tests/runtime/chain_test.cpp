@@ -23,12 +23,7 @@ namespace {
 Ref<Executable> add_number(Device& device) {
   const LinearProgram p = add_number_program();
   verify(p);
-  Rendered r = render_bytecode(p);
-  Code code;
-  code.kind = CodeKind::Bytecode;
-  code.name = r.name;
-  code.bytes = std::move(r.bytes);
-  code.scratch_bytes = r.scratch_bytes;
+  const Code code = render_bytecode(p);
   return device.load(std::span(&code, 1))[0];
 }
 

@@ -23,14 +23,7 @@ bool can_run() {
 
 Code machine_code(const LinearProgram& program) {
   verify(program);
-  Rendered r =
-      render_x86(program, cpu_facts().isa == CpuIsa::Avx512 ? avx512_target() : avx2_target());
-  Code code;
-  code.kind = CodeKind::MachineCode;
-  code.name = r.name;
-  code.bytes = std::move(r.bytes);
-  code.scratch_bytes = r.scratch_bytes;
-  return code;
+  return render_x86(program, cpu_facts().isa == CpuIsa::Avx512 ? avx512_target() : avx2_target());
 }
 
 void run_and_check(Device& device, const Ref<Executable>& executable, int64_t count) {
@@ -164,12 +157,7 @@ TEST(Cpu, CodeIsNeverWritableAndExecutable) {
 
 TEST(Cpu, BytecodeIsInterpreted) {
   const auto device = make_cpu_device({.threads = 2});
-  Rendered r = render_bytecode(add_number_program());
-  Code code;
-  code.kind = CodeKind::Bytecode;
-  code.name = r.name;
-  code.bytes = std::move(r.bytes);
-  code.scratch_bytes = r.scratch_bytes;
+  const Code code = render_bytecode(add_number_program());
   const auto loaded = device->load(std::span(&code, 1));
   for (int64_t count : {1, 1000, 50000}) run_and_check(*device, loaded[0], count);
 }

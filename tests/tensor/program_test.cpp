@@ -48,7 +48,7 @@ class GraphProgram : public ::testing::TestWithParam<std::string> {
   Ref<Context> context_ = testing::new_context(GetParam());
 };
 
-INSTANTIATE_TEST_SUITE_P(Devices, GraphProgram, ::testing::Values("interp", "cpu", "c"),
+INSTANTIATE_TEST_SUITE_P(Devices, GraphProgram, ::testing::Values("interp", "cpu", "c", "far"),
                          [](const auto& info) { return info.param; });
 
 // A concatenation is stored part by part into the output's memory, whatever shape it is given.

@@ -4,10 +4,12 @@ import array
 import collections
 import gc
 import os
+import pickle
 import unittest
 
 import tiny
 from tiny import JitError, Tensor, TinyJit, nn
+from tiny._reading import Reading
 
 try:
     import numpy
@@ -131,6 +133,13 @@ class Calls(unittest.TestCase):
         self.assertEqual(total([a, b], 2, more={"m": m}).item(), 116)
         self.assertEqual(len(total._programs), 3)
 
+    def test_names_in_any_order(self):
+        ratio = TinyJit(lambda over, under: over / under)
+        a, b = Tensor([6.0]), Tensor([2.0])
+        for _ in range(4):
+            self.assertEqual((ratio(over=a, under=b).item(), ratio(under=a, over=b).item()), (3.0, Tensor([2.0]).div(6.0).item()))
+        self.assertEqual(len(ratio._programs), 1)
+
     def test_methods_and_captures_within(self):
         inner = TinyJit(lambda x: x + 1)
 
@@ -202,6 +211,21 @@ class Writes(unittest.TestCase):
             self.assertEqual(captured.tolist(), plain.tolist())
         self.assertEqual(len(jit._programs), 1)
 
+    def test_an_argument_as_tinygrad(self):
+        Reading.tinygrad = True
+        try:
+            def add(x):
+                x += 1
+                x[0] = x[0] * 2
+            plain, captured = Tensor.zeros(2).contiguous().realize(), Tensor.zeros(2).contiguous().realize()
+            jit = TinyJit(add)
+            for _ in range(4):
+                jit(captured)
+                add(plain)
+            self.assertEqual(captured.tolist(), plain.tolist())
+        finally:
+            Reading.tinygrad = False
+
     def test_a_constant_stays_one(self):
         """Its memory is a tensor's own as soon as it has some."""
         jit = TinyJit(lambda a, b: b.assign(a + 1))
@@ -235,7 +259,7 @@ class Variables(unittest.TestCase):
         for function in (lambda x, y: x @ y, lambda x, y: x.sum() + y.mean(axis=0), lambda x, y: (x + 1).softmax(-1).sum(0),
                          lambda x, y: y.cat(y, dim=0).max(axis=0), lambda x, y: x.pad(((1, 0), (0, 10 - x.shape[1])))):
             jit = TinyJit(function)
-            for i in (2, 5, 1, 10, 7):
+            for i in (2, 5, 1, 10, 7, 5, 2):
                 n = tiny.Variable("n", 1, 10).bind(i)
                 got, want = jit(a[:, :n], b[:n]), function(a[:, :i], b[:i])
                 self.assertEqual(got.shape, want.shape)
@@ -374,6 +398,10 @@ class Stale(unittest.TestCase):
             self.fails("args.0. is an array", lambda a: Tensor(a) * 2, array, first=False)
             self.fails("an array becomes a tensor", lambda x: x * array, x)
             self.fails("an array becomes a tensor", lambda x: x * Tensor(array), x)
+
+    def test_it_is_not_pickled(self):
+        with self.assertRaisesRegex(TypeError, "cannot be pickled; tiny.export_onnx"):
+            pickle.dumps(TinyJit(max))
 
     def test_constants_of_every_call(self):
         @TinyJit

@@ -55,9 +55,7 @@ def finish(made, dtype=None, device=None, requires_grad=None):
 
 def _of_dimension(value):
     """A scalar that is the dimension in each run of a program."""
-    scalar = native.tiny_scalar_int(value.context, number(value))
-    scalar.context = value.context
-    return scalar.cast(Dtype.INT64)
+    return value.context.full(Dtype.INT64, [], 0) + value
 
 
 def _new(self, data=None, device=None, dtype=None, requires_grad=None, context=None):

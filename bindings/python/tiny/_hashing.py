@@ -69,7 +69,7 @@ def _padded(data, rate, mark):
     missing = rate - length % rate
     end = [mark] + [0] * (missing - 1)
     end[-1] ^= 0x80
-    tail = Tensor(bytes(end)).expand(data.shape[0], missing)
+    tail = Tensor.from_data(data.context, dtypes.uint8, [1, missing], bytes(end)).expand(data.shape[0], missing)
     blocks = data.cat(tail, dim=1).reshape(data.shape[0], -1, rate)
     return pad_to(blocks, None, None, _STATE).contiguous().bitcast(dtypes.uint64)
 
@@ -83,7 +83,7 @@ def keccak(self, cfg="sha3_256") -> Tensor:
     data = self if self.dtype == dtypes.uint8 else self.bitcast(dtypes.uint8)
     blocks = _padded(data.reshape(-1, data.shape[-1]), rate, mark)
     source, bits = _lanes()
-    source = Tensor(source, dtype=dtypes.int64)
+    source = Tensor.from_data(self.context, dtypes.int64, [25], array.array("q", source))
     bits = _words(self.context, bits)
     constants = [_words(self.context, [value] + [0] * 24) for value in _round_constants()]
     state = blocks[:, 0]

@@ -429,7 +429,10 @@ def _is_traced(self, *values):
     """Whether a write is a part of a graph that gradients go through.  tinygrad has it so for floats that are not
     computed yet."""
     if Reading.tinygrad:
-        return self.dtype.is_float and (self.__dict__.get("_is_fresh", False) or not _is_memory(self))
+        capture = _tape.State.capture
+        is_input = capture is not None and id(self) in capture.inputs
+        return self.dtype.is_float and not is_input and (
+            self.__dict__.get("_is_fresh", False) or not _is_memory(self))
     own = self.__dict__.get("_requires_grad")
     return not own and any(_tape.leaves(one) for one in (self, *values) if isinstance(one, Tensor))
 

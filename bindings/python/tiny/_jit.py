@@ -158,6 +158,10 @@ class TinyJit:
         self._called = False
         self._by_value = False  # of variables: a program for each, since there cannot be one for all
 
+    def __reduce__(self):
+        raise TypeError(f"TinyJit: programs of {self._name} are machine code of this process and cannot be pickled; "
+                        "tiny.export_onnx() and Program.export_c() write a graph and a program to files")
+
     @property
     def captured(self):
         """The program that was captured last; None if there is none."""
@@ -168,6 +172,8 @@ class TinyJit:
 
     def __call__(self, *args, **kwargs):
         what = None
+        if len(kwargs) > 1:  # in any order
+            kwargs = dict(sorted(kwargs.items()))
         if _tape.State.capture is None and self._called and settings["JIT"]:
             what = native.describe(Tensor.training, args, kwargs)
         if what is not None and not (Reading.tinygrad and _is_refused(what[1])):

@@ -15,7 +15,7 @@ constexpr int64_t kFactorPadding = 16;  // elements: rows of a power of two woul
 // of lanes that turn; -1 if it is not.
 int64_t place_across(const Editor& edit, const UOp& stage) {
   if (edit.table().widest_bytes != 4) return -1;
-  const Ints strides = stage.ints();
+  const Ints strides = stage.stage_arg().strides;
   for (size_t i = 0; i < strides.size(); ++i) {
     const UOp& r = stage.src(1 + i);
     if (strides[i] == 1 && r.op() == Op::Range && r.src(0).is_const_int(edit.lanes()))

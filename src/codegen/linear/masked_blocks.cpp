@@ -167,7 +167,7 @@ class Masks {
     const std::vector<UOp> steps = steps_read(reader, *walk);
     for (size_t i = 1; i < stage.src().size(); ++i) {
       if (std::ranges::find(steps, stage.src(i)) == steps.end()) continue;
-      least = std::min(least, stage.ints()[i - 1]);
+      least = std::min(least, stage.stage_arg().strides[i - 1]);
       if (reader.index.src(i).op() == Op::Range)
         same.emplace_back(reader.index.src(i), stage.src(i));
     }
@@ -183,7 +183,7 @@ class Masks {
       UOp room = substitute(e, none);
       for (size_t i = 1; i < stage.src().size(); ++i)
         if (std::ranges::find(steps, stage.src(i)) != steps.end())
-          room = sub(room, mul(stage.src(i), stage.ints()[i - 1] / least));
+          room = sub(room, mul(stage.src(i), stage.stage_arg().strides[i - 1] / least));
       out.push_back(simplify_index(room));
     }
     return out;

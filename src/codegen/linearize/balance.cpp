@@ -223,20 +223,20 @@ class Rewriter {
 
   // Elements must lie one after the other, wherever tiles begin.
   UOp rewritten_stage(const UOp& u, std::vector<UOp> src) const {
-    Ints strides = u.ints();
+    StageArg arg = u.stage_arg();
     if (const size_t at = closed_at(u, cut_.range)) {
-      int64_t& stride = strides[at - 1];
+      int64_t& stride = arg.strides[at - 1];
       const int64_t step = stride / cut_.elements;
       const auto fits = [&](const Family& f) {
         return std::ranges::all_of(f, [&](const Member& m) {
           const size_t dimension = closed_at(u, m.range);
-          return dimension && u.ints()[dimension - 1] == m.apart * step;
+          return dimension && u.stage_arg().strides[dimension - 1] == m.apart * step;
         });
       };
       if (stride % cut_.elements != 0 || std::ranges::none_of(families_, fits)) return {};
       stride = step;
     }
-    return u.graph().make(Op::Stage, std::move(src), strides);
+    return u.graph().make(Op::Stage, std::move(src), std::move(arg));
   }
 
   UOp rewritten_index(const UOp& u) const {

@@ -1,6 +1,7 @@
 #include "codegen/linearize/closers.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 #include <vector>
 
@@ -13,10 +14,41 @@ void Closers::declare_stage(Task& task) {
   const UOp& node = task.node;
   int64_t size = 1;
   for (size_t i = 1; i < node.src().size(); ++i)
-    size += (prover_.bounds_of(node.src(i).src(0)).hi - 1) * node.ints()[i - 1];
-  const int64_t offset = program_.scratch_bytes;
-  program_.scratch_bytes += round_up(std::max<int64_t>(size, 1) * node.dtype().bytes(), 64);
-  task.accumulators.push_back(emit_.add(0, Op::Scratch, kAddress, {}, offset));
+    size += (prover_.bounds_of(node.src(i).src(0)).hi - 1) * node.stage_arg().strides[i - 1];
+  const bool is_shared = node.stage_arg().is_shared;
+  int64_t& used = is_shared ? program_.shared_bytes : program_.scratch_bytes;
+  const int64_t offset = used;
+  used += round_up(std::max<int64_t>(size, 1) * node.dtype().bytes(), 64);
+  // In a loop the step before this one has read what is filled now.
+  if (is_shared && emit_.depth() > 0) emit_.add(emit_.depth(), Op::Barrier, kVoid);
+  const Op memory = is_shared ? Op::Shared : Op::Scratch;
+  task.accumulators.push_back(emit_.add(0, memory, kAddress, {}, offset));
+}
+
+// The axes of the group that the ranges run over, as bits.
+uint8_t Closers::axes_of(RangeSet ranges) const {
+  uint8_t axes = 0;
+  for (RangeSet set = ranges & nest_.local(); set; set &= set - 1)
+    axes |= static_cast<uint8_t>(1 << nest_.at(static_cast<size_t>(std::countr_zero(set))).axis);
+  return axes;
+}
+
+// What all threads along an axis would store is stored by the first of them; nothing where each
+// stores something else, or for itself alone.
+std::optional<LinearId> Closers::is_first_thread(const Task& task) {
+  const UOp& node = task.node;
+  const bool is_for_all = node.op() == Op::Store || node.op() == Op::Check ||
+                          (is_stage(node) && node.stage_arg().is_shared);
+  if (!is_for_all) return std::nullopt;
+  const uint8_t axes = axes_of(nest_.free_of(node) | task.own);
+  std::optional<LinearId> first;
+  for (size_t axis = 0; axis < kGroupAxes; ++axis) {
+    if (program_.group[axis] == 1 || (axes >> axis & 1)) continue;
+    const LinearId at = emit_.add(0, Op::LaunchArg, kInt64, {}, 3 + static_cast<int64_t>(axis));
+    const LinearId is_here = emit_.equals(at, 0);
+    first = first ? emit_.elementwise(Op::And, kBool, {*first, is_here}) : is_here;
+  }
+  return first;
 }
 
 void Closers::declare(Task& task) {
@@ -87,6 +119,8 @@ void Closers::close_instance(const Task& task, size_t instance, Step step, Tasks
     for (size_t i = 0; i < facts.size(); ++i)
       if (conditions[i].kind == Condition::Scalar) prover_.know(facts[i], emit_.depth());
   }
+  const std::optional<LinearId> first = is_first_thread(task);
+  if (first) emit_.open(Op::If, kVoid, {*first});
   for (const Task* t : beside) {
     emit_.set_relied_on(0);
     values_.value_of(t->node.src(1));
@@ -94,6 +128,7 @@ void Closers::close_instance(const Task& task, size_t instance, Step step, Tasks
   perform(task, instance, guards, step);
   for (const Task* t : beside)
     if (t != &task) perform(*t, instance, guards, step);
+  if (first) emit_.close();
   prover_.forget_beyond(known_before);
   if (guards.scalar) emit_.close();
 }
@@ -247,6 +282,7 @@ void Closers::finish(const Task& task) {
   if (node.op() == Op::Last) return running_.remember_state(node);
   if (node.op() == Op::Reduce) return finish_sum(task);
   if (node.op() != Op::Stage) return;
+  if (node.stage_arg().is_shared) emit_.add(emit_.depth(), Op::Barrier, kVoid);
   const LinearId zero = emit_.index_constant(0);
   const LinearId base =
       emit_.add(emit_.depth(), Op::Address, kAddress, {task.accumulators.front(), zero}, 1);
@@ -273,7 +309,11 @@ void Closers::finish_sum(const Task& task) {
     else
       found->second = emit_.add(here, op, emit_.op(acc).dtype, {found->second, acc});
   });
+  const uint8_t axes = axes_of(task.own);
   for (auto& [key, value] : sums) {
+    if (axes != 0)
+      value = emit_.add(here, Op::GroupFold, emit_.op(value).dtype, {value}, axes,
+                        static_cast<int32_t>(op));
     if (fold_lanes)
       value = emit_.add(here, Op::Fold, node.dtype(), {value}, 0, static_cast<int32_t>(op));
     emit_.remember(key, value);

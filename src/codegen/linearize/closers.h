@@ -49,6 +49,8 @@ class Closers {
   enum class Step : uint8_t { Close, AddDestination, StorePart };
   RangeSet instances_of(const Task& task) { return nest_.instances_of(task.node, task.own); }
   void declare_stage(Task& task);
+  uint8_t axes_of(RangeSet ranges) const;
+  std::optional<LinearId> is_first_thread(const Task& task);
   void instantiate(const Task& task);
   void add_into_destination(const Task& store);
   void sum_window(const Task& task, const EachInstance& each);

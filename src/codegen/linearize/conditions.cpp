@@ -193,7 +193,8 @@ bool Conditions::is_window(const UOp& node) {
 bool Conditions::has_place_for_each(const UOp& stage) {
   std::vector<std::pair<int64_t, int64_t>> dimensions;  // strides, and the last coordinates
   for (size_t i = 1; i < stage.src().size(); ++i)
-    dimensions.emplace_back(stage.ints()[i - 1], prover_.bounds_of(stage.src(i).src(0)).hi - 1);
+    dimensions.emplace_back(stage.stage_arg().strides[i - 1],
+                            prover_.bounds_of(stage.src(i).src(0)).hi - 1);
   std::ranges::sort(dimensions);
   int64_t last = 0;
   for (const auto& [stride, most] : dimensions) {

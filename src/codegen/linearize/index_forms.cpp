@@ -148,7 +148,7 @@ UOp flat_buffer_index(const UOp& access) {
 UOp flat_filled_index(const UOp& stage) {
   UOp flat = stage.graph().integer(0);
   for (size_t i = 1; i < stage.src().size(); ++i)
-    flat = add(flat, mul(stage.src(i), stage.ints()[i - 1]));
+    flat = add(flat, mul(stage.src(i), stage.stage_arg().strides[i - 1]));
   return flat;
 }
 

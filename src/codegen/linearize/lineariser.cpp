@@ -43,6 +43,9 @@ void Lineariser::begin_program() {
   const Kernel& kernel = balanced_.kernel;
   program_.name = kernel.name;
   program_.stop = kernel.roots.front().graph().stop();
+  program_.grouped = at_.nest.is_grouped();
+  for (const KernelRange& r : kernel.ranges)
+    if (r.kind == RangeKind::Local) program_.group[r.axis] = r.range.src(0).const_int();
   for (const KernelParam& p : kernel.params)
     program_.params.push_back({p.element, p.read || (p.written && outer_), p.written});
   for (const UOp& v : kernel.variables) {
@@ -200,10 +203,18 @@ std::optional<int64_t> Lineariser::known_end(size_t range, LinearId end) const {
 void Lineariser::close_group(const Group& group, size_t range) {
   invariant(at_.nest.state(range).kind == RangeState::Closed, "a range is one loop at a time");
   if (at_.nest.at(range).kind == RangeKind::Thread) program_.threaded = true;
+  if (is_coordinate(range)) {
+    emit_coordinate(group, range);
+    for (Task* t : group) t->todo &= ~bit(range);
+    return;
+  }
   LoopBounds limits = limits_.bounds_of(group, range);
   at_.nest.set_end(range, limits.end);
   const std::optional<int64_t> end = known_end(range, limits.end);
-  if (balanced_.tiles[range])
+  const bool is_whole = at_.nest.is_grouped();
+  if (is_whole)
+    emit_loop(group, range, limits);
+  else if (balanced_.tiles[range])
     emit_balanced(group, range, std::move(limits));
   else if (const auto peel = end ? peeling_.find_peel(group, range, *end) : std::nullopt)
     emit_peeled(group, range, limits, *peel, *end);

@@ -74,6 +74,9 @@ class Lineariser {
   void emit_peeled(const Group& group, size_t range, const LoopBounds& limits, const Peel& peel,
                    int64_t end);
   void emit_loop(const Group& group, size_t range, const LoopBounds& limits);
+  bool is_coordinate(size_t range) const;
+  void emit_coordinate(const Group& group, size_t range);
+  LinearId digit_of_launch(LinearId number, size_t range);
   void emit_last_iteration(const Group& group, size_t range, int64_t value, LinearId end);
   void emit_iteration(const Group& group, size_t range, int64_t value);
   void emit_balanced(const Group& group, size_t range, LoopBounds limits);
@@ -92,6 +95,7 @@ class Lineariser {
   LoopLimits limits_;
   Peeling peeling_;
   TileCuts cuts_;
+  LinearId launched_ = 0;  // where several ranges are launched as one: that one's value
 };
 
 }  // namespace tiny

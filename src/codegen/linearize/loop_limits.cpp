@@ -12,7 +12,10 @@ LoopBounds LoopLimits::bounds_of(Tasks tasks, size_t position) {
   const int64_t limit = nest_.state(position).limit;
   out.begin = emit_.index_constant(0);
   out.end = limit ? emit_.index_constant(limit) : values_.scalar_index(r.src(0));
-  if (nest_.at(position).kind == RangeKind::Thread) {
+  // One that is launched alone; several are digits of what is launched.
+  const bool is_launched = nest_.at(position).kind == RangeKind::Thread &&
+                           thread_ranges(nest_.kernel()) == 1 && !nest_.is_grouped();
+  if (is_launched) {
     out.begin = emit_.add(0, Op::LaunchArg, kInt64, {}, 0);
     out.end = emit_.add(0, Op::LaunchArg, kInt64, {}, 1);
   }
@@ -41,7 +44,7 @@ LoopBounds LoopLimits::bounds_of(Tasks tasks, size_t position) {
 // (condition + 1) times the loop's steps are no fewer than these, and none are left where it does
 // not.
 void LoopLimits::leave_out(const UOp& condition, const UOp& range, LoopBounds& limits) {
-  if (prover_.proven(condition)) return;
+  if (prover_.proven(condition) || (nest_.free_of(condition) & nest_.local())) return;
   const LinearId end = values_.scalar_index(mul(add(condition, 1), range.src(0)));
   limits.end = emit_.elementwise(Op::Min, kInt64, {limits.end, end});
   limits.facts.push_back(condition);
@@ -53,6 +56,7 @@ void LoopLimits::tighten(const UOp& condition, size_t position, LoopBounds& limi
   const RangeSet self = bit(position);
   const RangeSet free = nest_.free_of(condition);
   const RangeSet pending = nest_.pending_in(free);
+  if (free & nest_.local()) return;  // all threads of a group walk a loop alike
   if (!(free & self) || (free & ~self & (nest_.loops() & ~nest_.open()))) return;
   if (prover_.proven(condition)) return;
   const UOp& r = nest_.range(position);

@@ -12,6 +12,9 @@ LoopNest::LoopNest(const Kernel& kernel) : kernel_(kernel), states_(kernel.range
   Digit next;
   for (size_t i = 0; i < size(); ++i) {
     switch (at(i).kind) {
+      case RangeKind::Local:
+        local_ |= bit(i);
+        [[fallthrough]];
       case RangeKind::Loop:
       case RangeKind::Thread:
         loops_ |= bit(i);
@@ -40,8 +43,10 @@ LoopNest::LoopNest(const Kernel& kernel) : kernel_(kernel), states_(kernel.range
     digits_.push_back(next);
     next.radix = above;
   }
+  is_grouped_ = local_ != 0;
   for (const UOp& u : topological(kernel.roots)) {
     if (!is_stage(u)) continue;
+    is_grouped_ = is_grouped_ || u.stage_arg().is_shared;
     for (const UOp& r : u.src().subspan(1)) filling_ |= bit(kernel.position(r)) & loops_;
   }
 }

@@ -46,6 +46,8 @@ class LoopNest {
   RangeSet lanes() const { return lanes_; }
   RangeSet words() const { return words_; }      // the steps of words
   RangeSet filling() const { return filling_; }  // loops that fill a stage
+  RangeSet local() const { return local_; }      // threads of a group: among loops()
+  bool is_grouped() const { return is_grouped_; }
   // Positions by state.
   RangeSet open() const { return open_; }    // loops that are open, or fixed by peeling
   RangeSet fixed() const { return fixed_; }  // what has a coordinate
@@ -100,6 +102,8 @@ class LoopNest {
   RangeSet lanes_ = 0;
   RangeSet words_ = 0;
   RangeSet filling_ = 0;
+  RangeSet local_ = 0;
+  bool is_grouped_ = false;
   RangeSet open_ = 0;
   RangeSet fixed_ = 0;
   uint64_t version_ = 1;

@@ -21,6 +21,48 @@ void Lineariser::emit_loop(const Group& group, size_t range, const LoopBounds& l
   emit.close();
 }
 
+// Whether a range is no loop of its own: a thread of a group, or a digit of what is launched.
+bool Lineariser::is_coordinate(size_t range) const {
+  const KernelRange& r = at_.nest.at(range);
+  if (r.kind == RangeKind::Local) return true;
+  if (r.kind != RangeKind::Thread) return false;
+  const bool is_first_open = range == 0 || (at_.nest.open() & 1) != 0;
+  return is_first_open && (at_.nest.is_grouped() || thread_ranges(at_.nest.kernel()) > 1);
+}
+
+// Of several ranges that are launched as one, the last is the fastest.
+LinearId Lineariser::digit_of_launch(LinearId number, size_t range) {
+  Emitter& emit = make_.emit;
+  const size_t count = thread_ranges(at_.nest.kernel());
+  const auto size_of = [&](size_t i) {
+    return make_.values.scalar_index(UOp(at_.nest.range(i).src(0)));
+  };
+  for (size_t i = range + 1; i < count; ++i)
+    number = emit.elementwise(Op::FloorDiv, kInt64, {number, size_of(i)});
+  return range == 0 ? number : emit.elementwise(Op::FloorMod, kInt64, {number, size_of(range)});
+}
+
+void Lineariser::emit_coordinate(const Group& group, size_t range) {
+  Emitter& emit = make_.emit;
+  const KernelRange& r = at_.nest.at(range);
+  const bool opens_loop = r.kind == RangeKind::Thread && range == 0 && !at_.nest.is_grouped();
+  if (opens_loop) {
+    const LinearId begin = emit.add(0, Op::LaunchArg, kInt64, {}, 0);
+    const LinearId end = emit.add(0, Op::LaunchArg, kInt64, {}, 1);
+    launched_ = emit.open(Op::Loop, kInt64, {begin, end}, 1);
+  } else if (range == 0 && r.kind == RangeKind::Thread) {
+    launched_ = emit.add(0, Op::LaunchArg, kInt64, {}, 0);
+  }
+  const LinearId value = r.kind == RangeKind::Thread
+                             ? digit_of_launch(launched_, range)
+                             : emit.add(0, Op::LaunchArg, kInt64, {}, 3 + r.axis);
+  // The variable of a loop belongs to the block that it heads.
+  at_.nest.open_loop(range, value, opens_loop ? emit.depth() : emit.depth_of(value));
+  close_inside(group, range);
+  at_.nest.close(range);
+  if (opens_loop) emit.close();
+}
+
 // Steps that need guards before those that need none, and after.
 void Lineariser::emit_split(const Group& group, size_t range, LoopBounds limits,
                             const Split& split) {

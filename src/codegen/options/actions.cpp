@@ -109,7 +109,7 @@ class Maker {
   }
 
   // The first place that loops may move to: the one that threads share stays where it is.
-  size_t front() const { return kernel_.ranges.front().kind == RangeKind::Thread ? 1 : 0; }
+  size_t front() const { return thread_ranges(kernel_); }
   Option to_front(size_t i) const {
     Option order{OptionKind::Order, -1, 0, {number(i)}, 0, false};
     for (size_t k = front(); k < i; ++k) order.list.push_back(number(k));

@@ -1,6 +1,7 @@
 #include "codegen/options/options.h"
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <optional>
 
@@ -63,10 +64,10 @@ UOp split_node(const UOp& u, std::vector<UOp>& src, const Split& split) {
   *place = split.inner;
   if (two) src.insert(place, split.outer);
   if (u.op() == Op::Reduce) return u.with_src(src);
-  Ints strides = u.ints();
-  const auto stride = strides.begin() + static_cast<int64_t>(at) - 1;
-  if (two) strides.insert(stride, checked_mul(*stride, split.size, "a stage's stride"));
-  return u.graph().make(Op::Stage, src, std::move(strides));
+  StageArg arg = u.stage_arg();
+  const auto stride = arg.strides.begin() + static_cast<int64_t>(at) - 1;
+  if (two) arg.strides.insert(stride, checked_mul(*stride, split.size, "a stage's stride"));
+  return u.graph().make(Op::Stage, src, std::move(arg));
 }
 
 // A loop that values run along is walked step by step, in order.
@@ -132,7 +133,7 @@ Kernel set_kind(const Kernel& kernel, const Option& option, RangeKind kind) {
     return (free.at(u.node()) & (RangeSet{1} << at)) != 0;
   };
   if (kind == RangeKind::Thread) {
-    if (at != 0) refuse(option, "threads share the outermost loop");
+    if (at != thread_ranges(kernel)) refuse(option, "threads share the outermost loops");
     for (const UOp& root : kernel.roots)
       if (root.op() == Op::Store && !depends(root))
         refuse(option, "a store does not have the range");
@@ -147,6 +148,54 @@ Kernel set_kind(const Kernel& kernel, const Option& option, RangeKind kind) {
     if (u.op() == Op::Stage && depends(u))
       refuse(option, "a stage is filled anew for each of its steps");
   r.kind = kind;
+  return out;
+}
+
+// Why the nodes of a kernel cannot have a range among the threads of a group; empty: they can.
+std::string why_not_local(const Kernel& kernel, size_t at, RangeSet same_axis) {
+  FreeRanges free;
+  add_free_ranges(kernel, kernel.roots, free);
+  const UOp& range = kernel.ranges[at].range;
+  for (const UOp& u : topological(kernel.roots)) {
+    RangeSet over = free.at(u.node());
+    const bool depends = (over & bit(at)) != 0;
+    for (size_t i = 1; closes_ranges(u) && i < u.src().size(); ++i)
+      over |= bit(kernel.position(u.src(i)));
+    if (std::popcount(over & same_axis) > 1) return "a value depends on another range of the axis";
+    const bool is_shared = is_stage(u) && u.stage_arg().is_shared;
+    if (is_shared && depends) return "a stage that the group shares is filled anew for each thread";
+    if (closed_at(u, range) == 0) continue;
+    if (u.op() == Op::Last) return "a value runs along it";
+    if (is_stage(u) && !is_shared) return "a stage that it fills is of each thread";
+    if (u.op() == Op::Reduce &&
+        !std::has_single_bit(static_cast<uint64_t>(range.src(0).const_int())))
+      return "so many threads that have parts of a sum are a power of two";
+  }
+  return {};
+}
+
+// Ranges of one axis are the same thread: they have one size, and no value is over two of them.
+Kernel set_local(const Kernel& kernel, const Option& option) {
+  Kernel out = kernel;
+  const size_t at = find_range(kernel, option, option.range);
+  KernelRange& r = out.ranges[at];
+  if (r.kind != RangeKind::Loop) refuse(option, "the range has a kind already");
+  if (option.amount >= static_cast<int64_t>(kGroupAxes))
+    refuse(option, "a group has the axes 0 to 2");
+  const UOp size = r.range.src(0);
+  if (!size.is_const()) refuse(option, "its size is not a constant");
+  refuse_running(topological(kernel.roots), option, r.range);
+  if (ordered_ranges(kernel) & bit(at)) refuse(option, "its steps go one after the other");
+  r.kind = RangeKind::Local;
+  r.axis = static_cast<uint8_t>(option.amount);
+  RangeSet same_axis = 0;
+  for (size_t i = 0; i < out.ranges.size(); ++i) {
+    if (out.ranges[i].kind != RangeKind::Local || out.ranges[i].axis != r.axis) continue;
+    same_axis |= bit(i);
+    if (!(out.ranges[i].range.src(0) == size)) refuse(option, "the axis has another size");
+  }
+  if (const std::string why = why_not_local(kernel, at, same_axis); !why.empty())
+    refuse(option, why);
   return out;
 }
 
@@ -193,9 +242,9 @@ Kernel reorder(const Kernel& kernel, const Option& option) {
   if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
     refuse(option, "a range is named twice");
   for (size_t i = 0; i < places.size(); ++i) out.ranges[sorted[i]] = kernel.ranges[places[i]];
-  if (!kernel.ranges.empty() && kernel.ranges.front().kind == RangeKind::Thread &&
-      !(out.ranges.front().range == kernel.ranges.front().range))
-    refuse(option, "the loop that threads share stays outermost");
+  for (size_t i = 0; i < thread_ranges(kernel); ++i)
+    if (!(out.ranges[i].range == kernel.ranges[i].range))
+      refuse(option, "the loops that threads share stay outermost");
   refuse_disorder(kernel, out, option);
   return out;
 }
@@ -249,6 +298,8 @@ Kernel apply_option(const Kernel& kernel, const Option& option) {
       return overlap(kernel, option);
     case OptionKind::Stream:
       return apply_stream(kernel, option);
+    case OptionKind::Local:
+      return set_local(kernel, option);
   }
   return kernel;
 }

@@ -6,12 +6,17 @@
 //   VEC r        lanes; r has a constant size that is a power of two: the kernel's lane count
 //   UPCAST r     registers: repeated, one accumulator each
 //   UNROLL r     repeated, the same accumulator
-//   THREAD r     workers; r is the outermost loop and belongs to every store
+//   THREAD r     workers, or groups of threads; r is the outermost loop, or follows others that are
+//                THREAD, and belongs to every store
+//   LOCAL r A    the threads of a group along its axis A, 0 to 2; ranges of one axis have one
+//                constant size, and no value depends on two of them.  Of a range that is reduced:
+//                each thread has a part of the sum, and the group folds these
 //   ORDER r..    these ranges, outer to inner, in the places that they have now
-//   STAGE p r [a..] [pad N]
+//   STAGE p r [a..] [pad N] [shared]
 //                the load of parameter p, or the value v by its number, is memoised in scratch over
 //                the ranges inside r (all: over all), laid out in the order a..; N more elements a
-//                row
+//                row.  Shared: by a group, also over its threads, wherever LOCAL ranges stand; the
+//                ranges that it is filled over are new and may be LOCAL again
 //   DOT r        a word: the steps of r, as many as one holds, are multiplied and added by one
 //                instruction; r is closed by sums of products of narrow values alone (ir/dot.h)
 //   PREFETCH p r while the loop r runs, what it reads of parameter p after this block, or stores in
@@ -51,16 +56,19 @@ enum class OptionKind : uint8_t {
   Bypass,
   Dot,
   Overlap,
-  Stream
+  Stream,
+  Local
 };
 
 struct Option {
   OptionKind kind = OptionKind::Tile;
   int64_t range = -1;  // its number; STAGE: -1 is "over all"
-  int64_t amount = 0;  // TILE, STREAM: T; STAGE, PREFETCH, BYPASS: the parameter or value's number
+  // TILE, STREAM: T; LOCAL: A; STAGE, PREFETCH, BYPASS: the parameter or value's number.
+  int64_t amount = 0;
   std::vector<int64_t> list;  // ORDER: ranges; STAGE: the layout, outermost first
   int64_t padding = 0;     // STAGE: elements added to the stride of the outermost dimension but one
   bool by_number = false;  // STAGE: `amount` counts the kernel's nodes, sources first
+  bool is_shared = false;  // STAGE
   bool operator==(const Option&) const = default;
 };
 

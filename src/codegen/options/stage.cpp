@@ -92,7 +92,12 @@ class Stager {
     add_free_ranges(kernel_, {&u, 1}, known);
     return known.at(u.node());
   }
-  RangeSet inside(const UOp& u) const { return free_.at(u.node()) >> place_ << place_; }
+  // What the value is memoised over: what a group shares, over its threads too.
+  RangeSet inside(const UOp& u) const {
+    const RangeSet free = free_.at(u.node());
+    const RangeSet threads = option_.is_shared ? free & local_ranges(kernel_) : 0;
+    return free >> place_ << place_ | threads;
+  }
 
   UOp find_value() const {
     if (option_.by_number) {
@@ -110,7 +115,8 @@ class Stager {
 
   void check(const UOp& value) const {
     for (size_t i : positions(free_.at(value.node()) & ~inside(value)))
-      if (kernel_.ranges[i].kind != RangeKind::Loop && kernel_.ranges[i].kind != RangeKind::Thread)
+      if (kernel_.ranges[i].kind != RangeKind::Loop &&
+          kernel_.ranges[i].kind != RangeKind::Thread && kernel_.ranges[i].kind != RangeKind::Local)
         refuse("the value depends on lanes or registers outside of the place");
     for (const UOp& u : topological({&value, 1}))
       if (u.op() == Op::Running && (inside(u) & bit(kernel_.position(u.src(1)))))
@@ -162,13 +168,13 @@ class Stager {
   // The first occurrence that a reduction over exactly its ranges computes, once inside the place,
   // if another needs it: the stage is filled in that reduction's loop.
   std::optional<size_t> find_home() const {
-    if (occurrences_.size() < 2) return std::nullopt;
+    if (occurrences_.size() < 2 || option_.is_shared) return std::nullopt;
     for (size_t i = 0; i < occurrences_.size(); ++i)
       for (const UOp& u : order_) {
         if (u.op() != Op::Reduce || inside(u)) continue;
         RangeSet own = 0;
         for (size_t k = 1; k < u.src().size(); ++k) own |= bit(kernel_.position(u.src(k)));
-        if (own != inside(occurrences_[i].value)) continue;
+        if (own != inside(occurrences_[i].value) || (own & local_ranges(kernel_))) continue;
         const std::vector<UOp> below = topological({&u, 1});
         if (std::find(below.begin(), below.end(), occurrences_[i].value) != below.end()) return i;
       }
@@ -364,7 +370,7 @@ class Stager {
       if (i == 1) stride = checked_add(stride, option_.padding, "a stage's size");
     }
     for (const Dimension& d : dims) src.push_back(d.range);
-    return value.graph().make(Op::Stage, std::move(src), strides);
+    return value.graph().make(Op::Stage, std::move(src), StageArg{strides, option_.is_shared});
   }
 
   const Kernel& kernel_;
@@ -379,16 +385,29 @@ class Stager {
 
 }  // namespace
 
-int64_t staged_bytes(const Kernel& kernel) {
+namespace {
+
+template <class Counts>
+int64_t bytes_of_stages(const Kernel& kernel, const Counts& counts) {
   int64_t sum = 0;
   for (const UOp& u : topological(kernel.roots)) {
-    if (u.op() != Op::Stage) continue;
+    if (u.op() != Op::Stage || !counts(u)) continue;
     int64_t last = 0;
     for (size_t i = 1; i < u.src().size(); ++i)
-      last += (bounds(u.src(i).src(0)).hi - 1) * u.ints()[i - 1];
+      last += (bounds(u.src(i).src(0)).hi - 1) * u.stage_arg().strides[i - 1];
     sum += (last + 1) * u.dtype().bytes();
   }
   return sum;
+}
+
+}  // namespace
+
+int64_t staged_bytes(const Kernel& kernel) {
+  return bytes_of_stages(kernel, [](const UOp&) { return true; });
+}
+
+int64_t shared_bytes(const Kernel& kernel) {
+  return bytes_of_stages(kernel, [](const UOp& u) { return u.stage_arg().is_shared; });
 }
 
 Kernel apply_stage(const Kernel& kernel, const Option& option) {

@@ -16,5 +16,7 @@ Kernel apply_stage(const Kernel& kernel, const Option& option);
 
 // Of scratch, for all stages.
 int64_t staged_bytes(const Kernel& kernel);
+// Of those that a group shares.
+int64_t shared_bytes(const Kernel& kernel);
 
 }  // namespace tiny

@@ -9,15 +9,16 @@ namespace tiny {
 
 namespace {
 
-constexpr const char* kNames[] = {"TILE",  "VEC",      "UPCAST", "UNROLL", "THREAD",  "ORDER",
-                                  "STAGE", "PREFETCH", "BYPASS", "DOT",    "OVERLAP", "STREAM"};
+constexpr const char* kNames[] = {"TILE",    "VEC",    "UPCAST",   "UNROLL", "THREAD",
+                                  "ORDER",   "STAGE",  "PREFETCH", "BYPASS", "DOT",
+                                  "OVERLAP", "STREAM", "LOCAL"};
 
 std::string range_text(int64_t number) {
   return number < 0 ? std::string("all") : cat("r", number);
 }
 
 bool has_size(OptionKind kind) {
-  return kind == OptionKind::Tile || kind == OptionKind::Stream;
+  return kind == OptionKind::Tile || kind == OptionKind::Stream || kind == OptionKind::Local;
 }
 
 std::string to_text(const Option& option) {
@@ -29,7 +30,8 @@ std::string to_text(const Option& option) {
   if (option.kind == OptionKind::Stage) {
     text += cat(option.by_number ? " v" : " p", option.amount, " ", range_text(option.range));
     for (int64_t r : option.list) text += " " + range_text(r);
-    return option.padding ? cat(text, " pad ", option.padding) : text;
+    if (option.padding) text += cat(" pad ", option.padding);
+    return option.is_shared ? text + " shared" : text;
   }
   if (option.kind == OptionKind::Bypass) return text + cat(" p", option.amount);
   if (option.kind == OptionKind::Prefetch) text += cat(" p", option.amount);
@@ -91,8 +93,8 @@ class Parser {
     const auto* found = std::find(std::begin(kNames), std::end(kNames), name);
     if (found == std::end(kNames))
       fail(name,
-           "TILE, VEC, UPCAST, UNROLL, THREAD, ORDER, STAGE, PREFETCH, BYPASS, DOT, OVERLAP or "
-           "STREAM");
+           "TILE, VEC, UPCAST, UNROLL, THREAD, ORDER, STAGE, PREFETCH, BYPASS, DOT, OVERLAP, "
+           "STREAM or LOCAL");
     Option o;
     o.kind = static_cast<OptionKind>(found - std::begin(kNames));
     if (o.kind == OptionKind::Order) {
@@ -111,6 +113,8 @@ class Parser {
         const std::string_view word = next();
         if (word == "pad")
           o.padding = number(next(), "a number of elements");
+        else if (word == "shared")
+          o.is_shared = true;
         else
           o.list.push_back(range(word));
       }

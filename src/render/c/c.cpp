@@ -366,12 +366,15 @@ CUnit render_c_parts(std::span<const LinearProgram> programs, bool is_part) {
 }
 
 std::string render_c_unit(std::span<const LinearProgram> programs) {
+  for (const LinearProgram& program : programs)
+    require(!program.grouped, Status::Unsupported, "kernel ", program.name,
+            " is of groups of threads, which C has not");
   const CUnit unit = render_c_parts(programs, false);
   return cat("/* Kernels made by tiny. */\n", unit.beginning, unit.functions);
 }
 
-Rendered render_c(const LinearProgram& program) {
-  return {RenderedKind::C,      program.name, program.name, {}, render_c_unit({&program, 1}),
+Code render_c(const LinearProgram& program) {
+  return {CodeKind::C,          program.name, program.name, {}, render_c_unit({&program, 1}),
           program.scratch_bytes};
 }
 

@@ -9,8 +9,8 @@
 #include <span>
 #include <string>
 
+#include "base/code.h"
 #include "ir/linear.h"
-#include "render/rendered.h"
 
 namespace tiny {
 
@@ -20,7 +20,7 @@ bool has_c_renderer();
 // One translation unit with one function: `void NAME(const struct KernelArgs *args)`, the arguments
 // as in base/kernel_abi.h.  The program is one that verify() accepts, with no arithmetic on float16
 // and bfloat16: else Error{Internal}.
-Rendered render_c(const LinearProgram& program);
+Code render_c(const LinearProgram& program);
 
 // One translation unit with a function for each program; their names differ.
 std::string render_c_unit(std::span<const LinearProgram> programs);

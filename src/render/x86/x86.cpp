@@ -56,11 +56,13 @@ std::string intel_hex(const std::vector<std::byte>& bytes) {
 
 }  // namespace
 
-Rendered render_x86(const LinearProgram& program, const Target& target) {
+Code render_x86(const LinearProgram& program, const Target& target) {
+  require(!program.grouped, Status::Unsupported, "kernel ", program.name,
+          " is of groups of threads, which x86 has not");
   x86::MachineProgram machine = x86::select(program, wants_avx512(target));
   const x86::Allocation allocation = x86::allocate(machine);
-  Rendered r;
-  r.kind = RenderedKind::MachineCode;
+  Code r;
+  r.kind = CodeKind::MachineCode;
   r.name = program.name;
   r.bytes = x86::encode(machine, allocation);
   r.scratch_bytes = program.scratch_bytes;

@@ -8,15 +8,15 @@
 
 #include <string>
 
+#include "base/code.h"
 #include "ir/linear.h"
 #include "ir/target.h"
-#include "render/rendered.h"
 
 namespace tiny {
 
 // Machine code for `target.isa`, which must be Avx2 or Avx512.  Error{Unsupported} names an op that
 // cannot be spelled; the program must satisfy verify().
-Rendered render_x86(const LinearProgram& program, const Target& target);
+Code render_x86(const LinearProgram& program, const Target& target);
 
 // The machine instructions by the linear op they came from, with registers and offsets, and after
 // them all bytes as Intel HEX, which objdump reads.

@@ -120,7 +120,7 @@ struct Lease {
 };
 
 // What the launches of a run are put together in.
-class CpuQueue : public Queue {
+class CpuQueue : public HostQueue {
  public:
   mutable Chain chain;
   mutable std::vector<void*> addresses;
@@ -196,7 +196,7 @@ class CpuDevice : public HostDevice {
       if (job.is_shared && pool_.try_acquire())
         launch_together(queue, launches, i, job, stop);
       else
-        for (size_t k = i; k < i + job.launches; ++k) launch_alone(launches[k], stop);
+        for (size_t k = i; k < i + job.launches; ++k) launch_alone(queue, launches[k], stop);
       i += job.launches;
     }
   }
@@ -259,11 +259,11 @@ class CpuDevice : public HostDevice {
             launch.begin,
             launch.end,
             0,
-            launch.status ? launch.status : status,
+            status,
             &stop};
   }
 
-  void launch_alone(const Launch& launch, const StopSignal& stop) {
+  void launch_alone(const Queue* queue, const Launch& launch, const StopSignal& stop) {
     const auto& executable = static_cast<const CpuExecutable&>(*launch.executable);
     std::array<void*, kArgumentsMax> addresses;
     require(launch.arguments.size() <= addresses.size(), Status::Unsupported,
@@ -271,7 +271,8 @@ class CpuDevice : public HostDevice {
     find_addresses(launch, addresses);
     std::unique_ptr<AlignedMemory> scratch = take_scratch(executable.scratch_bytes());
     int64_t nobody_asked = 0;
-    const KernelArgs args = to_args(launch, addresses.data(), scratch, &nobody_asked, stop);
+    int64_t* status = queue ? &static_cast<const CpuQueue&>(*queue).status : &nobody_asked;
+    const KernelArgs args = to_args(launch, addresses.data(), scratch, status, stop);
     const int64_t start = pool_.workers() > 1 ? nanoseconds_now() : 0;
     executable.run(args);
     // How long a kernel took that left early tells nothing.
@@ -293,7 +294,6 @@ class CpuDevice : public HostDevice {
     std::vector<void*>& addresses = own.addresses;
     scratch_for_workers(job.scratch_bytes);
     std::unique_ptr<AlignedMemory> scratch = take_scratch(job.scratch_bytes);
-    int64_t nobody_asked = 0;
     addresses.resize(job.arguments);
     chain.begin(first, pool_.workers(), stop);
     std::span<void*> free = addresses;
@@ -301,7 +301,7 @@ class CpuDevice : public HostDevice {
       find_addresses(launch, free);
       const auto& executable = static_cast<const CpuExecutable&>(*launch.executable);
       const double known = executable.expected(launch.end - launch.begin);
-      chain.add({&executable, to_args(launch, free.data(), scratch, &nobody_asked, stop),
+      chain.add({&executable, to_args(launch, free.data(), scratch, &own.status, stop),
                  known == 0 ? kUnknownNanoseconds : known, launch.after});
       free = free.subspan(launch.arguments.size());
     }

@@ -5,6 +5,7 @@
 #include "base/bytecode.h"
 #include "base/error.h"
 #include "runtime/host.h"
+#include "runtime/interp/group.h"
 #include "runtime/interp/step.h"
 #include "runtime/interp/validate.h"
 
@@ -18,7 +19,7 @@ class BytecodeExecutable : public HostExecutable {
  public:
   BytecodeExecutable(std::string name, const BytecodeHeader& header,
                      std::span<const BytecodeInstruction> code, BytecodeIsa isa)
-      : HostExecutable(std::move(name), header.program_scratch_bytes + header.frame_bytes),
+      : HostExecutable(std::move(name), interp::scratch_bytes(header)),
         header_(header),
         steps_(code.size()) {
     const bool avx2 = isa == BytecodeIsa::Best && interp::has_avx2();
@@ -26,6 +27,7 @@ class BytecodeExecutable : public HostExecutable {
   }
 
   void run(const KernelArgs& args) const override {
+    if (header_.group[0] != 0) return interp::run_groups({name(), header_, steps_, folds_}, args);
     std::byte* frame = args.scratch + header_.program_scratch_bytes;
     for (const Step* step = steps_.data(); step != nullptr;) step = step->run(step, frame, &args);
   }
@@ -57,10 +59,22 @@ class BytecodeExecutable : public HostExecutable {
       s.a = code[other].result;
       s.imm = code[other].imm;
     }
+    if (i.op != BytecodeOp::GroupFold) return;
+    const int64_t slot = bytecode_slot_bytes(i.type, i.lanes);
+    BytecodeInstruction pair = i;
+    pair.op = static_cast<BytecodeOp>(i.imm);
+    interp::GroupFold& fold = folds_.emplace_back();
+    fold.slot_bytes = slot;
+    fold.combine.run = avx2 ? interp::find_handler_avx2(pair) : interp::find_handler_baseline(pair);
+    fold.combine.lanes = i.lanes;
+    fold.combine.b = static_cast<uint32_t>(slot);
+    fold.combine.result = static_cast<uint32_t>(2 * slot);
+    s.d = static_cast<uint32_t>(folds_.size());
   }
 
   BytecodeHeader header_;
   std::vector<Step> steps_;
+  std::vector<interp::GroupFold> folds_;
 };
 
 class InterpreterDevice : public HostDevice {
@@ -90,9 +104,9 @@ Ref<Executable> load_bytecode(const Code& code, BytecodeIsa isa) {
   law(code.bytes.size() == sizeof header + size_t{header.ops} * sizeof(BytecodeInstruction),
       "the size is not that of its ops");
   law(header.program_scratch_bytes >= 0 && header.program_scratch_bytes % 64 == 0 &&
-          header.frame_bytes % 64 == 0 &&
-          code.scratch_bytes - header.program_scratch_bytes >= int64_t{header.frame_bytes},
-      "the frame is in the scratch");
+          header.frame_bytes % 64 == 0 && header.shared_bytes % 64 == 0 &&
+          code.scratch_bytes >= interp::scratch_bytes(header),
+      "frames and shared memory are in the scratch");
   std::vector<BytecodeInstruction> ops(header.ops);
   if (!ops.empty())
     std::memcpy(ops.data(), code.bytes.data() + sizeof header, ops.size() * sizeof ops[0]);

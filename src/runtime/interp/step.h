@@ -26,6 +26,13 @@ struct Step {
   int32_t aux = 0;
 };
 
+// A call by one thread of a group.
+struct ThreadArgs : KernelArgs {
+  std::byte* shared = nullptr;  // the group's memory
+  int64_t thread[3] = {};
+  mutable const Step* waits_at = nullptr;  // the Barrier or GroupFold that it has come to
+};
+
 // The handler of an instruction, or null if there is no such op on these types.  The two differ in
 // the instructions that they use, not in results.
 Handler find_handler_baseline(const BytecodeInstruction& instruction);

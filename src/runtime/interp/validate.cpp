@@ -55,6 +55,10 @@ class Validator {
 
   void run() {
     law(!code_.empty() && code_.back().op == BytecodeOp::End, "the last op is End");
+    law((header_.group[0] != 0) == (header_.group[1] != 0) &&
+            (header_.group[0] != 0) == (header_.group[2] != 0),
+        "a group has threads along every axis");
+    law(is_grouped() || header_.shared_bytes == 0, "a group shares memory");
     for (at_ = 0; at_ < code_.size(); ++at_) check(code_[at_]);
     law(blocks_.empty(), "blocks are closed");
   }
@@ -145,6 +149,17 @@ class Validator {
         return law(is_position(i) && below(header_.variables), "the variable exists");
       case BytecodeOp::LaunchArg:
         return law(is_position(i) && below(3), "the launch argument exists");
+      case BytecodeOp::Shared:
+        return law(i.lanes == 1 && below(header_.shared_bytes),
+                   "the offset is in the group's memory");
+      case BytecodeOp::ThreadIndex:
+        return law(is_grouped() && is_position(i) && below(3), "a group has the axis");
+      case BytecodeOp::Barrier:
+        return law(is_grouped(), "threads of a group wait for each other");
+      case BytecodeOp::GroupFold:
+        return law(
+            is_grouped() && below(static_cast<int64_t>(kBytecodeOpCount)) && i.aux > 0 && i.aux < 8,
+            "a fold over threads has its op and axes");
       case BytecodeOp::Loop:
         return law(is_position(i) && i.imm > 0, "a loop counts up in int64");
       case BytecodeOp::Address:
@@ -160,6 +175,7 @@ class Validator {
         return;
     }
   }
+  bool is_grouped() const { return header_.group[0] != 0; }
   static bool is_position(const BytecodeInstruction& i) {
     return i.type == BytecodeType::Int64 && i.lanes == 1;
   }

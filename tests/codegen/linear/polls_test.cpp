@@ -74,9 +74,7 @@ std::vector<std::pair<std::string, Runner>> runners(const LinearProgram& p) {
   std::vector<std::pair<std::string, Runner>> all;
   all.emplace_back(
       "naive", [=, &p](LinearBuffers& b, const KernelPoll& poll) { naive::run(p, with(b, poll)); });
-  const Rendered bytes = render_bytecode(p);
-  const Ref<Executable> interpreted =
-      load_bytecode({CodeKind::Bytecode, p.name, "", bytes.bytes, "", bytes.scratch_bytes});
+  const Ref<Executable> interpreted = load_bytecode(render_bytecode(p));
   all.emplace_back("interp", [=](LinearBuffers& b, const KernelPoll& poll) {
     run_bytecode(*interpreted, with(b, poll));
   });

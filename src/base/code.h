@@ -1,5 +1,4 @@
-// What a renderer makes of a linear program: the same fields as runtime's Code, which render may
-// not see; the engine joins the two.
+// Code as a renderer leaves it and a device loads it.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +8,11 @@
 
 namespace tiny {
 
-enum class RenderedKind : uint8_t { MachineCode, Bytecode, C };
+enum class CodeKind : uint8_t { MachineCode, Bytecode, C };
 
-struct Rendered {
-  RenderedKind kind;
-  std::string name;              // of the kernel
+struct Code {
+  CodeKind kind = CodeKind::Bytecode;
+  std::string name;              // of the kernel, for profilers and files
   std::string entry;             // the symbol to call, where the kind has symbols
   std::vector<std::byte> bytes;  // machine code or bytecode
   std::string text;              // source

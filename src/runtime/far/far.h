@@ -1,0 +1,14 @@
+// The device "far": the interpreter as a graphics processor would be.  Its memory is not the
+// host's, values in it lie as such a device wants them, and a queue does nothing before somebody
+// waits for it.  What relies on a pointer, or forgets to wait, fails on it.
+#pragma once
+
+#include <memory>
+
+#include "runtime/device.h"
+
+namespace tiny {
+
+std::unique_ptr<Device> make_far_device();
+
+}  // namespace tiny
