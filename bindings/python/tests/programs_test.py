@@ -18,7 +18,7 @@ PEERS = pathlib.Path(__file__).resolve().parents[3] / "tests" / "peers"
 CHECKOUT = os.environ.get("TINYGRAD", "")
 
 # A small residual network with frozen normalisation weights, patches' whitening, crops, flips and mixed pictures, two
-# optimisers under one cycle, and an average of the weights: what examples/hlb_cifar10.py is made of.
+# optimisers under one cycle: what its CIFAR-10 example is made of.
 PROGRAM = '''
 import numpy as np
 from extra.lr_scheduler import OneCycleLR
