@@ -3,27 +3,28 @@
 
 /* ---- Arguments ---- */
 
-static int is_scalar(PyObject *value) {
+static int is_scalar(PyObject* value) {
   return PyLong_CheckExact(value) || PyFloat_CheckExact(value) || PyUnicode_CheckExact(value) ||
-         PyBool_Check(value) || value == Py_None || PyBytes_CheckExact(value) || PyComplex_CheckExact(value);
+         PyBool_Check(value) || value == Py_None || PyBytes_CheckExact(value) ||
+         PyComplex_CheckExact(value);
 }
 
 /* A number or text of a class of its own, such as a variable with a value. */
-static int is_peculiar(PyObject *value) {
-  return PyLong_Check(value) || PyFloat_Check(value) || PyUnicode_Check(value) || PyBytes_Check(value) ||
-         PyComplex_Check(value);
+static int is_peculiar(PyObject* value) {
+  return PyLong_Check(value) || PyFloat_Check(value) || PyUnicode_Check(value) ||
+         PyBytes_Check(value) || PyComplex_Check(value);
 }
 
 /* Takes over the reference; -1: an exception is set. */
-static int append(PyObject *list, PyObject *value) {
+static int append(PyObject* list, PyObject* value) {
   const int failed = value == NULL || PyList_Append(list, value) != 0;
   Py_XDECREF(value);
   return failed ? -1 : 0;
 }
 
-static int describe_tensor(PyObject *tensor, PyObject *key, PyObject *tensors) {
+static int describe_tensor(PyObject* tensor, PyObject* key, PyObject* tensors) {
   tiny_dtype dtype = 0;
-  PyObject *shape;
+  PyObject* shape;
   if (dims_of(tensor) != NULL) return 1;
   shape = native_shape(NULL, tensor);
   for (Py_ssize_t i = 0; shape != NULL && i < PyTuple_GET_SIZE(shape); ++i)
@@ -32,15 +33,15 @@ static int describe_tensor(PyObject *tensor, PyObject *key, PyObject *tensors) {
       return 1;
     }
   if (append(key, shape) != 0) return -1;
-  tiny_tensor_dtype((tiny_tensor *)pointer_of(tensor), &dtype);
+  tiny_tensor_dtype((tiny_tensor*)pointer_of(tensor), &dtype);
   return append(key, PyLong_FromLong(dtype)) != 0 ? -1 : PyList_Append(tensors, tensor);
 }
 
-/* Appends what tells the value apart to `key`, and its tensors to `tensors`.  1: it has something that
-   takes another look than this one; -1: an exception is set. */
-static int describe(PyObject *value, PyObject *key, PyObject *tensors) {
+/* Appends what tells the value apart to `key`, and its tensors to `tensors`.  1: it has something
+   that takes another look than this one; -1: an exception is set. */
+static int describe(PyObject* value, PyObject* key, PyObject* tensors) {
   int other = 0;
-  if (PyList_Append(key, (PyObject *)Py_TYPE(value)) != 0) return -1;
+  if (PyList_Append(key, (PyObject*)Py_TYPE(value)) != 0) return -1;
   if (is_handle(kind_tiny_tensor, value)) return describe_tensor(value, key, tensors);
   if (is_scalar(value)) return PyList_Append(key, value);
   if (PyList_Check(value) || PyTuple_Check(value)) {
@@ -65,9 +66,9 @@ static int describe(PyObject *value, PyObject *key, PyObject *tensors) {
   return append(key, PyLong_FromVoidPtr(value)); /* itself; a program that knows it keeps it */
 }
 
-/* describe(first, arguments, keywords): (key, tensors) of a call, two keys being equal where a program
-   for one is one for the other; None where that takes another look. */
-static PyObject *native_describe(PyObject *module, PyObject *const *arguments, Py_ssize_t count) {
+/* describe(first, arguments, keywords): (key, tensors) of a call, two keys being equal where a
+   program for one is one for the other; None where that takes another look. */
+static PyObject* native_describe(PyObject* module, PyObject* const* arguments, Py_ssize_t count) {
   PyObject *key, *tensors, *result = NULL;
   int other = count == 3 ? 0 : -1;
   if (other) return PyErr_Format(PyExc_TypeError, "describe(first, arguments, keywords)");
@@ -76,7 +77,7 @@ static PyObject *native_describe(PyObject *module, PyObject *const *arguments, P
   if (key == NULL || tensors == NULL) other = -1;
   for (Py_ssize_t i = 0; !other && i < count; ++i) other = describe(arguments[i], key, tensors);
   if (other == 0) {
-    PyObject *fixed = PyList_AsTuple(key);
+    PyObject* fixed = PyList_AsTuple(key);
     result = fixed == NULL ? NULL : PyTuple_Pack(2, fixed, tensors);
     Py_XDECREF(fixed);
   }
@@ -90,27 +91,32 @@ static PyObject *native_describe(PyObject *module, PyObject *const *arguments, P
 
 enum { place_entry, place_item, place_length, place_cell, place_call };
 
-/* What a place (how, holder, key, was) holds now, a new reference; NULL without an exception: nothing. */
-static PyObject *held_in(PyObject *place) {
+/* What a place (how, holder, key, was) holds now, a new reference; NULL without an exception:
+ * nothing. */
+static PyObject* held_in(PyObject* place) {
   PyObject *holder = PyTuple_GET_ITEM(place, 1), *key = PyTuple_GET_ITEM(place, 2);
   switch (PyLong_AsLong(PyTuple_GET_ITEM(place, 0))) {
-    case place_entry: return Py_XNewRef(PyDict_GetItemWithError(holder, key));
+    case place_entry:
+      return Py_XNewRef(PyDict_GetItemWithError(holder, key));
     case place_item: {
       const Py_ssize_t index = PyLong_AsSsize_t(key);
       if (index >= PyObject_Size(holder)) return NULL;
       return PyList_Check(holder) || PyTuple_Check(holder)
                  ? Py_NewRef(PySequence_Fast_GET_ITEM(holder, index))
-                 : PySequence_GetItem(holder, index);  /* a deque */
+                 : PySequence_GetItem(holder, index); /* a deque */
     }
-    case place_length: return PyLong_FromSsize_t(PyObject_Size(holder));
-    case place_cell: return PyCell_Get(holder);
-    default: return PyObject_CallNoArgs(holder);
+    case place_length:
+      return PyLong_FromSsize_t(PyObject_Size(holder));
+    case place_cell:
+      return PyCell_Get(holder);
+    default:
+      return PyObject_CallNoArgs(holder);
   }
 }
 
-/* Whether the place holds the same: the same object, or an equal number or text; None is like nothing.
-   -1: an exception is set. */
-static int holds_still(PyObject *place, PyObject *gone) {
+/* Whether the place holds the same: the same object, or an equal number or text; None is like
+   nothing. -1: an exception is set. */
+static int holds_still(PyObject* place, PyObject* gone) {
   PyObject *was = PyTuple_GET_ITEM(place, 3), *now = held_in(place);
   int same;
   if (now == NULL) return PyErr_Occurred() ? -1 : was == gone || was == Py_None;
@@ -121,8 +127,10 @@ static int holds_still(PyObject *place, PyObject *gone) {
   return same;
 }
 
-/* first_changed(places, gone): where the first place is that holds something else now; -1: nowhere. */
-static PyObject *native_first_changed(PyObject *module, PyObject *const *arguments, Py_ssize_t count) {
+/* first_changed(places, gone): where the first place is that holds something else now; -1: nowhere.
+ */
+static PyObject* native_first_changed(PyObject* module, PyObject* const* arguments,
+                                      Py_ssize_t count) {
   if (count != 2 || !PyList_CheckExact(arguments[0]))
     return PyErr_Format(PyExc_TypeError, "first_changed(places, gone)");
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(arguments[0]); ++i) {

@@ -27,8 +27,8 @@ void StopSignal::begin(int64_t milliseconds, Since since) {
   caller_ = pthread_self();
   next_poll_ = 0;  // the first look asks the clock: most calls are over before
   if (limit_ <= 0) return;
-  end_ = (since ? nanoseconds(*since) : now()) +
-         std::min(limit_, INT64_MAX / 4'000'000) * 1'000'000;
+  end_ =
+      (since ? nanoseconds(*since) : now()) + std::min(limit_, INT64_MAX / 4'000'000) * 1'000'000;
 }
 
 // Asks whoever may end it.

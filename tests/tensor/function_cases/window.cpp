@@ -73,6 +73,14 @@ struct PoolCase {
 
 }  // namespace
 
+Case case_windows(const Maker& make) {
+  Window window{{2, 1}, {1, 2}, {1, 0}, {1, 1}};
+  window.kernel = {3, 2};
+  const Array x = sample({1, 2, 6, 5}, 4);
+  return {windows(make(x), window), generate({1, 2, 3, 4, 3, 2}, [&](const Ints& i) {
+            return x.at_or({0, i[1], i[2] * 2 + i[4] - 1, i[3] + i[5] * 2}, 0);
+          })};
+}
 Case case_max_pool(const Maker& make) {
   const PoolCase p;
   return {max_pool(make(p.x), p.options), p.each([](const std::vector<double>& v, int64_t) {
