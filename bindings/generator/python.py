@@ -1,4 +1,4 @@
-"""The Python methods: one function for each call, attached to the classes of handles.h."""
+"""The Python methods: one function for each call, attached to the classes of handles.inc."""
 
 import keyword
 

@@ -1,7 +1,7 @@
 /* The raw Python module: tiny.h as it stands.  Typemaps turn its conventions into Python's: lists
    for (dims, ndim), the buffer protocol for (data, bytes), results for out-parameters, exceptions
-   for statuses, and objects that release their handle (handles.h).  methods.py makes methods of the
-   functions; what every operation passes through is in operators.h. */
+   for statuses, and objects that release their handle (handles.inc).  methods.py makes methods of the
+   functions; what every operation passes through is in operators.inc. */
 %module(package="tiny") native
 %begin %{
 #define PY_SSIZE_T_CLEAN
@@ -181,7 +181,7 @@ FILLED(double, PyFloat_FromDouble)
   $result = SWIG_Python_AppendOutput($result, PyLong_FromVoidPtr((void *)address$argnum));
 }
 
-/* ---- Objects: created by an out-parameter, released with the Python object (handles.h) ---- */
+/* ---- Objects: created by an out-parameter, released with the Python object (handles.inc) ---- */
 %define TINY_OBJECT(TYPE, NAME, HANDLE)
 %ignore TYPE##_release;
 %ignore TYPE##_retain;
@@ -244,10 +244,10 @@ FILLED(double, PyFloat_FromDouble)
 
 %include "tiny_generated.i"
 %{
-#include "handles.h"
-#include "operators.h"
-#include "replays.h"
-#include "creation.h"
+#include "handles.inc"
+#include "operators.inc"
+#include "replays.inc"
+#include "creation.inc"
 #undef SWIG_PYTHON_THREAD_BEGIN_ALLOW
 #undef SWIG_PYTHON_THREAD_END_ALLOW
 #define SWIG_PYTHON_THREAD_BEGIN_ALLOW LEAVE_PYTHON(0)

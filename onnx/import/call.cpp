@@ -28,16 +28,12 @@ const Tensors& Call::sequence(size_t i) const {
 
 void Call::set_sequence(size_t i, Tensors tensors) {
   made_.resize(std::max(made_.size(), i + 1));
-  made_[i] = std::make_shared<const Tensors>(std::move(tensors));
-}
-
-std::shared_ptr<const Tensors> Call::made_sequence(size_t i) const {
-  return i < made_.size() ? made_[i] : nullptr;
+  made_[i].sequence = std::make_shared<const Tensors>(std::move(tensors));
 }
 
 void Call::set_narrow(size_t i, int32_t type) {
-  narrow_.resize(std::max(narrow_.size(), i + 1));
-  narrow_[i] = type;
+  made_.resize(std::max(made_.size(), i + 1));
+  made_[i].narrow = type;
 }
 
 Tensors Call::all(size_t least) const {

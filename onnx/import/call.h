@@ -53,11 +53,11 @@ class Call {
   const Tensors& sequence(size_t i) const;
   // Makes output i a sequence; its place in the function's result is not looked at.
   void set_sequence(size_t i, Tensors tensors);
-  std::shared_ptr<const Tensors> made_sequence(size_t i) const;
   // ONNX's type of an input that the tensor carries, or 0; and of an output.
   int32_t narrow(size_t i) const { return i < inputs_.size() ? inputs_[i].narrow : 0; }
   void set_narrow(size_t i, int32_t type);
-  int32_t made_narrow(size_t i) const { return i < narrow_.size() ? narrow_[i] : 0; }
+  // What was said of output i by the two calls above.
+  Value made(size_t i) const { return i < made_.size() ? made_[i] : Value{}; }
   // All inputs; Error{InvalidModel} if one is left out or there are fewer than `least`.
   Tensors all(size_t least = 1) const;
   // The input, or `fallback` where it is left out.
@@ -102,9 +102,6 @@ class Call {
     for (const char* name : names) ask(name);
   }
 
-  // A number that takes the dtype of what it meets.
-  Tensor number(double value) const { return Tensor::weak_float(context(), value); }
-  Tensor number_int(int64_t value) const { return Tensor::weak_int(context(), value); }
   // Error{InvalidArgument} for a bare attribute that none of the calls above has named.
   void require_asked() const;
 
@@ -151,9 +148,8 @@ class Call {
   Importer& importer_;
   const Node& node_;
   std::vector<Value> inputs_;
-  std::vector<std::shared_ptr<const Tensors>> made_;  // sequences, by output
-  std::vector<int32_t> narrow_;                       // types, by output
-  mutable std::vector<std::string> asked_;            // names of attributes, of a node alone
+  std::vector<Value> made_;                 // what was said of outputs
+  mutable std::vector<std::string> asked_;  // names of attributes, of a node alone
 };
 
 // The dimensions of a tensor as numbers; FreeDimension if one is not.
@@ -161,5 +157,13 @@ Ints dims_of(const Tensor& tensor);
 // Negative axes count from the end; Error{InvalidModel} for one that is not there.
 int64_t dim_of(const Tensor& tensor, int64_t axis);  // a number, or FreeDimension
 tiny::Dim size_of(const Tensor& tensor, int64_t axis);
+
+// A number that takes the dtype of what it meets.
+inline Tensor number(const Call& c, double value) {
+  return Tensor::weak_float(c.context(), value);
+}
+inline Tensor number_int(const Call& c, int64_t value) {
+  return Tensor::weak_int(c.context(), value);
+}
 
 }  // namespace tiny::onnx

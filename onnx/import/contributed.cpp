@@ -52,8 +52,8 @@ Tensor activated(const Call& c, const Tensor& x, const Parameter& parameter) {
   if (name == "ThresholdedRelu") return thresholded_relu(x, parameter(0, 1));
   if (name == "HardSigmoid") return hard_sigmoid(x, parameter(0, 0.2), parameter(1, 0.5));
   if (name == "Clip")
-    return clip(x, c.number(parameter(0, -3.402823466e+38)),
-                c.number(parameter(1, 3.402823466e+38)));
+    return clip(x, number(c, parameter(0, -3.402823466e+38)),
+                number(c, parameter(1, 3.402823466e+38)));
   c.unsupported("the activation \"", name, "\"");
 }
 
@@ -116,7 +116,7 @@ Tensors import_fused_matmul(Call& c) {
   const Tensor product =
       matmul(factor(c, 0, "transBatchA", "transA"), factor(c, 1, "transBatchB", "transB"));
   const double alpha = static_cast<double>(c.real_attr("alpha", 1));
-  return {alpha == 1 ? product : product * c.number(alpha)};
+  return {alpha == 1 ? product : product * number(c, alpha)};
 }
 
 Tensors import_fused_matmul_activation(Call& c) {

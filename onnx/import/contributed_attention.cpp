@@ -53,7 +53,7 @@ Tensor sum_of(const Tensor& a, const Tensor& b) {
 // What is added to the scores: 0 where `may` holds, elsewhere the attribute mask_filter_value.
 Tensor filtered(const Call& c, const Tensor& may) {
   const auto low = static_cast<double>(c.real_attr("mask_filter_value", -10000.0f));
-  return where(may, c.number(0), c.number(low));
+  return where(may, number(c, 0), number(c, low));
 }
 
 // What input `i` says of the keys, as something to add to scores [batch, heads, queries, keys]:
@@ -75,7 +75,7 @@ Tensor key_mask(const Call& c, size_t i, const Heads& heads) {
             " elements for a batch of ", batch, "; wanted as many, or twice as many");
     return filtered(c, bit_and(less(key, bound(0)), greater_equal(key, bound(batch))));
   }
-  const Tensor may = greater(given, c.number_int(0));
+  const Tensor may = greater(given, number_int(c, 0));
   if (given.rank() == 2) return filtered(c, unsqueeze(may, {1, 2}));
   if (given.rank() == 3) return filtered(c, unsqueeze(may, {1}));
   c.check(given.rank() == 4, "a mask with ", given.rank(), " axes; wanted 1 to 4");
@@ -303,7 +303,7 @@ Tensor allowed_keys(const Call& c, const Tensor& start, const Tensor& total,
   const bool is_causal = c.flag("causal", true);
   c.check(window == -1 || (window > 0 && is_causal), "local_window_size = ", window);
   if (is_causal) may = bit_and(may, less_equal(key, query));
-  if (window > 0) may = bit_and(may, greater(key, query - c.number_int(window)));
+  if (window > 0) may = bit_and(may, greater(key, query - number_int(c, window)));
   return may;
 }
 
@@ -315,7 +315,7 @@ Tensors import_group_query_attention(Call& c) {
   Heads heads = grouped_heads(c, count, groups);
   const tiny::Dim batch = heads.q.shape()[0], queries = heads.q.shape()[1];
   const tiny::Dim total_max = c.size(6);
-  const Tensor total = reshape(cast(c.in(5), kInt64), {batch}) + c.number_int(1);
+  const Tensor total = reshape(cast(c.in(5), kInt64), {batch}) + number_int(c, 1);
   const tiny::Dim kept = c.has(3) ? size_of(c.in(3), 2) : tiny::Dim(0);
   // All of the sequence is here; sequences that are shorter are filled up behind.
   const bool is_first = decide_equal(queries, total_max);
@@ -434,7 +434,7 @@ Tensors import_rotary_embedding(Call& c) {
 // The number of elements of a mask that are 1, for each of a batch; without a mask 0.
 Tensor mask_index(const Call& c, size_t mask) {
   if (!c.has(mask)) return full(c.context(), kInt32, {size_of(c.in(0), 0)}, 0);
-  return cast(sum(cast(equal(c.in(mask), c.number_int(1)), kInt32), {1}), kInt32);
+  return cast(sum(cast(equal(c.in(mask), number_int(c, 1)), kInt32), {1}), kInt32);
 }
 
 // `table(i)` looks up rows of the embedding of input i; `gamma` and `beta` scale the result.

@@ -156,7 +156,7 @@ template <bool kConjugate>
 Tensors import_complex_mul(Call& c) {
   const Complex a = view_as_complex(c.in(0)), b = view_as_complex(c.in(1));
   c.check(a.imaginary && b.imaginary, "the last axis has the real and the imaginary parts");
-  const Tensor sign = c.number(kConjugate ? -1 : 1);
+  const Tensor sign = number(c, kConjugate ? -1 : 1);
   const Tensor imaginary = b.imaginary * sign;
   return {view_as_real(
       {a.real * b.real - a.imaginary * imaginary, a.real * imaginary + a.imaginary * b.real})};
@@ -251,7 +251,7 @@ Tensors import_relative_position_bias(Call& c) {
     rows.push_back(distance_bucket(d, buckets, most, both_sides));
   // Element (q, k) is that of the distance k - q.
   const Tensor place = positions(c.context(), kInt64, keys, 1, 2) -
-                       positions(c.context(), kInt64, queries, 0, 2) + c.number_int(queries - 1);
+                       positions(c.context(), kInt64, queries, 0, 2) + number_int(c, queries - 1);
   const Tensor y = gather(c.in(0), gather(c.constant(rows), place, 0), 0);
   return {unsqueeze(permute(y, {2, 0, 1}), {0})};
 }

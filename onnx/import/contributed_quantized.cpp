@@ -144,7 +144,7 @@ Tensors import_gemm(Call& c) {
   if (c.has(6)) total = total + c.in(6);
   const Tensor scale = parameters(c, 1).scale * c.in(4);
   const Tensor y =
-      cast(total, scale.dtype()) * scale * c.number(static_cast<double>(c.real_attr("alpha", 1)));
+      cast(total, scale.dtype()) * scale * number(c, static_cast<double>(c.real_attr("alpha", 1)));
   if (!c.has(7)) return {y};
   return {quantize(y, parameters(c, 7), c.in(8).dtype())};
 }

@@ -301,14 +301,14 @@ void Importer::call(const Node& node, std::vector<Value> inputs) {
   call.require_asked();
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     if (!call.wants(i)) continue;
-    if (auto sequence = call.made_sequence(i)) {
-      scopes_.back().values.insert_or_assign(node.outputs[i], Value{{}, nullptr, sequence});
+    if (Value made = call.made(i); made.sequence) {
+      scopes_.back().values.insert_or_assign(node.outputs[i], std::move(made));
       continue;
     }
     require(i < results.size() && results[i], Status::Unsupported, "its output ", i,
             " is not supported");
     Value value = folded(results[i], known);
-    value.narrow = moves_narrow(node) ? call.narrow(0) : call.made_narrow(i);
+    value.narrow = moves_narrow(node) ? call.narrow(0) : call.made(i).narrow;
     scopes_.back().values.insert_or_assign(node.outputs[i], std::move(value));
   }
 }

@@ -84,8 +84,8 @@ Tensor narrowed(const Call& c, const Tensor& x, int32_t type) {
     return to_narrow(x, *format, c.flag("saturate", true),
                      named_attr<NarrowRounding>(c, "round_mode", "up", kRoundings));
   const TensorTypeInfo& info = *tensor_type(type);
-  const Tensor low = bit_and(cast(x, kInt32), c.number_int((1 << info.bits) - 1));
-  const Tensor sign = c.number_int(1 << (info.bits - 1));
+  const Tensor low = bit_and(cast(x, kInt32), number_int(c, (1 << info.bits) - 1));
+  const Tensor sign = number_int(c, 1 << (info.bits - 1));
   if (carrier_of(info) == kUInt8) return cast(low, kUInt8);
   return cast(bit_xor(low, sign) - sign, kInt8);
 }

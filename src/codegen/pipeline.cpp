@@ -125,12 +125,14 @@ void require_groups(const Kernel& kernel, const Target& target) {
     if (r.kind == RangeKind::Local) group[r.axis] = r.range.src(0).const_int();
   const int64_t threads = group[0] * group[1] * group[2];
   const int64_t bytes = shared_bytes(kernel);
-  require(target.group_max > 1, Status::InvalidArgument,
+  require(target.group.threads > 1, Status::InvalidArgument,
           "options LOCAL and STAGE .. shared: target ", target.name, " has no groups of threads");
-  require(threads <= target.group_max, Status::InvalidArgument, "options LOCAL: a group of ",
-          threads, " threads; target ", target.name, " has groups of at most ", target.group_max);
-  require(bytes <= target.shared_bytes, Status::InvalidArgument, "options STAGE .. shared: ", bytes,
-          " bytes; a group of target ", target.name, " has ", target.shared_bytes);
+  require(threads <= target.group.threads, Status::InvalidArgument, "options LOCAL: a group of ",
+          threads, " threads; target ", target.name, " has groups of at most ",
+          target.group.threads);
+  require(bytes <= target.group.shared_bytes, Status::InvalidArgument,
+          "options STAGE .. shared: ", bytes, " bytes; a group of target ", target.name, " has ",
+          target.group.shared_bytes);
 }
 
 }  // namespace

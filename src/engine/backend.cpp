@@ -54,8 +54,8 @@ class InterpreterBackend : public Backend {
       : device_(std::move(device)), machine_(generic_target(64)) {
     machine_.name = device_->name();
     machine_.dots = allowed(kAllDots, flags);
-    machine_.group_max = 1024;  // as a graphics processor has them
-    machine_.shared_bytes = 48 << 10;
+    machine_.group.threads = 1024;  // as a graphics processor has them
+    machine_.group.shared_bytes = 48 << 10;
     if (!device_->sees_host()) machine_.arena = {.alignment = 256, .page_bytes = 0, .margin = 0};
   }
   Device& device() override { return *device_; }

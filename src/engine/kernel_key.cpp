@@ -184,16 +184,17 @@ std::string kernel_key(const Kernel& kernel) {
 std::string machine_key(const Machine& machine) {
   // Names every field: one that is added does not compile until it is written too.
   const auto& [name, isa, vector_bytes, vector_registers, dots, l1_bytes, l2_bytes, l3_bytes, cores,
-               inputs_max, ops_max, linear_ops_max, group_max, shared_bytes, scales, arena,
-               without_vectors] = static_cast<const Target&>(machine);
+               most, scales, group, arena, without_vectors] = static_cast<const Target&>(machine);
   const auto& [launch_seconds, l2_bandwidth, l3_bandwidth, memory_bandwidth, fma_rate,
                bypass_bytes] = static_cast<const Rates&>(machine);
   ByteWriter out;
   out.text(name).number(isa).number(vector_bytes).number(vector_registers).number(dots);
   out.number(l1_bytes).number(l2_bytes).number(l3_bytes).number(cores);
   out.number(launch_seconds).number(l2_bandwidth).number(l3_bandwidth).number(memory_bandwidth);
-  out.number(fma_rate).number(inputs_max).number(ops_max).number(linear_ops_max);
-  out.number(bypass_bytes).number(scales).number(group_max).number(shared_bytes);
+  const auto& [inputs, ops, linear_ops] = most;
+  out.number(fma_rate).number(inputs).number(ops).number(linear_ops);
+  const auto& [threads, shared_bytes] = group;
+  out.number(bypass_bytes).number(scales).number(threads).number(shared_bytes);
   const auto& [alignment, page_bytes, margin] = arena;
   out.number(alignment).number(page_bytes).number(margin);
   for (const ScalarTypes types : without_vectors) out.number(types);

@@ -62,7 +62,7 @@ std::optional<Lowered> Lowering::lower_one(const Lane& lane, const std::vector<O
     PipelineOptions options = pipeline_;
     options.options_text = to_text(list);
     CodegenResult made = generate(lane.kernel, target, options);
-    if (std::ssize(made.program.ops) > target.linear_ops_max) return std::nullopt;
+    if (std::ssize(made.program.ops) > target.most.linear_ops) return std::nullopt;
     const ProgramHash hash{hash_of(made.program, 1), hash_of(made.program, 2)};
     if (wish.seen->contains(hash)) return std::nullopt;
     const SizeExpression extent(made.threads_extent, lane.kernel.variables);

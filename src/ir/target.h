@@ -44,6 +44,19 @@ struct ArenaLayout {
   int64_t margin = 64 << 10;
 };
 
+// The most that a kernel may have.
+struct KernelLimits {
+  int32_t inputs = 24;  // of a joined one
+  int32_t ops = 512;
+  int32_t linear_ops = 4000;
+};
+
+// Threads that share memory and meet at barriers.
+struct GroupLimits {
+  int32_t threads = 1;       // 1: there are no groups
+  int64_t shared_bytes = 0;  // of that memory
+};
+
 struct Target {
   std::string name = "generic";  // part of every cache key
   Isa isa = Isa::Generic;
@@ -54,12 +67,9 @@ struct Target {
   int64_t l2_bytes = 1 << 20;   //
   int64_t l3_bytes = 8 << 20;   // and of all cores
   int32_t cores = 1;            // threads that share a kernel
-  int32_t inputs_max = 24;      // of a joined kernel
-  int32_t ops_max = 512;
-  int32_t linear_ops_max = 4000;
-  int32_t group_max = 1;     // threads of a group that share memory; 1: there are none
-  int64_t shared_bytes = 0;  // of that memory
-  bool scales = false;       // has instructions for Scale
+  KernelLimits most;
+  bool scales = false;  // has instructions for Scale
+  GroupLimits group;
   ArenaLayout arena;
   WithoutVectors without_vectors = without_vector_divisions();
 

@@ -224,7 +224,7 @@ class Decider {
       add_inputs(cone, s);
     }
     cone.ops += ops_of(u);
-    if (cone.ops >= machine_.ops_max && u.src().size() > 1) cone.ops = distinct_ops(u);
+    if (cone.ops >= machine_.most.ops && u.src().size() > 1) cone.ops = distinct_ops(u);
     if (has(u.op(), kElementwise)) {
       cone.weight += op_weight(u.op());
       cone.transcendental |= has(u.op(), kTranscendental);
@@ -469,8 +469,8 @@ class Decider {
   }
 
   bool is_too_large(const Cone& cone) const {
-    return static_cast<int64_t>(cone.inputs.size()) >= machine_.inputs_max - 1 ||
-           cone.ops >= machine_.ops_max;
+    return static_cast<int64_t>(cone.inputs.size()) >= machine_.most.inputs - 1 ||
+           cone.ops >= machine_.most.ops;
   }
 
   void store_what_slows(const UOp& scatter) {

@@ -139,7 +139,7 @@ class Joiner {
     const uint64_t visit = u.graph().next_visit();
     root.node()->visit = u.node()->visit = visit;
     std::vector<const UOp*> stack{&root, &u};
-    while (!stack.empty() && ops <= machine_.ops_max) {
+    while (!stack.empty() && ops <= machine_.most.ops) {
       const UOp& node = *stack.back();
       stack.pop_back();
       if (has(node.op(), kElementwise) && node.dtype() != kInt64) ++ops;
@@ -148,7 +148,7 @@ class Joiner {
         if (!decision_.stored[s.id()] && std::exchange(s.node()->visit, visit) != visit)
           stack.push_back(&s);
     }
-    return ops > machine_.ops_max;
+    return ops > machine_.most.ops;
   }
 
   // Whether the kernel of `root` chooses values by position, or reduces.

@@ -141,7 +141,7 @@ class SideJoiner {
   bool try_join(size_t first, size_t second) {
     const ScheduledKernel& a = kernels_[first];
     const ScheduledKernel& b = kernels_[second];
-    if (a.values.size() + b.values.size() > static_cast<size_t>(machine_.inputs_max)) return false;
+    if (a.values.size() + b.values.size() > static_cast<size_t>(machine_.most.inputs)) return false;
     if (a.scan != b.scan) return false;
     if (!may_share_ranges(a, b) || are_apart(a, b)) return false;
     if (!figures_.may_share_loops(first, second)) return false;

@@ -45,7 +45,7 @@ bool RowTest::may_be_one(size_t inputs) const {
   for (const UOp& u : loops_.nodes())
     if (has(u.op(), kElementwise) && u.dtype() != kInt64)
       ops += has(u.op(), kTranscendental) ? kTranscendentalOps : 1;
-  return static_cast<int64_t>(inputs) <= machine_.inputs_max && ops <= machine_.ops_max;
+  return static_cast<int64_t>(inputs) <= machine_.most.inputs && ops <= machine_.most.ops;
 }
 
 bool RowTest::fits(double rows) const {

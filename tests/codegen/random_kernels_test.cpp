@@ -363,7 +363,7 @@ class OptionMaker : Choices {
     static constexpr int64_t kSizes[] = {2, 3, 4, 6, 8, 14, 16, 32};
     Option option;
     option.range = range();
-    switch (below(target_.group_max > 1 ? 20 : 14)) {
+    switch (below(target_.group.threads > 1 ? 20 : 14)) {
       case 0:
       case 1:
       case 2:
@@ -412,7 +412,7 @@ class OptionMaker : Choices {
         return option;
       default:
         option.kind = OptionKind::Stage;
-        option.is_shared = target_.group_max > 1 && below(4) != 0;
+        option.is_shared = target_.group.threads > 1 && below(4) != 0;
         if (below(4) == 0) option.range = -1;
         option.by_number = below(3) == 0;
         option.amount = below(option.by_number ? 60 : 4);
@@ -433,8 +433,8 @@ class OptionMaker : Choices {
     std::array<int64_t, kGroupAxes> group{1, 1, 1};
     for (const KernelRange& r : kernel.ranges)
       if (r.kind == RangeKind::Local) group[r.axis] = r.range.src(0).const_int();
-    return group[0] * group[1] * group[2] > std::min(target_.group_max, 64) ||
-           shared_bytes(kernel) > target_.shared_bytes;
+    return group[0] * group[1] * group[2] > std::min(target_.group.threads, 64) ||
+           shared_bytes(kernel) > target_.group.shared_bytes;
   }
   // At most one range with lanes, and no more than a register has: no value has those of two.
   static bool too_wide(const Kernel& kernel) {

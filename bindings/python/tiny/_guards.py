@@ -52,7 +52,7 @@ class Guards:
 
     def __init__(self, roots):
         self.names = []  # what each place is called
-        self.places = []  # (one of _ENTRY to _CALL, holder, key, what it held): held_in() of replays.h
+        self.places = []  # (one of _ENTRY to _CALL, holder, key, what it held): held_in() of replays.inc
         self.tensors = {}
         self._seen = {}
         self._globals = set()

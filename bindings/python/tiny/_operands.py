@@ -7,7 +7,7 @@ from ._dtype import of
 from ._reading import Reading
 from .native import made, operand
 
-# Python's operators of tensors (operators.h), those of two operands with a reflected form, and the comparisons.
+# Python's operators of tensors (operators.inc), those of two operands with a reflected form, and the comparisons.
 OPERATORS = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift", "matmul")
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 

@@ -3,7 +3,7 @@
 A tensor knows the leaves (tensors whose `requires_grad` is true) that it was built of; backward() asks the engine for
 the gradients of those.  A value that is computed has no graph any more (tiny_gradient): what is built on it afterwards
 is marked with CUT, so that a gradient that would lack a part is an error, never a smaller number.  Each operation notes
-them in its result: trace() in operators.h.
+them in its result: trace() in operators.inc.
 """
 
 import weakref

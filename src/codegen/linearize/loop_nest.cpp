@@ -13,27 +13,27 @@ LoopNest::LoopNest(const Kernel& kernel) : kernel_(kernel), states_(kernel.range
   for (size_t i = 0; i < size(); ++i) {
     switch (at(i).kind) {
       case RangeKind::Local:
-        local_ |= bit(i);
+        kinds_.local |= bit(i);
         [[fallthrough]];
       case RangeKind::Loop:
       case RangeKind::Thread:
-        loops_ |= bit(i);
+        kinds_.loops |= bit(i);
         break;
       case RangeKind::Upcast:
-        upcast_ |= bit(i);
+        kinds_.upcast |= bit(i);
         [[fallthrough]];
       case RangeKind::Unroll:
-        unrolled_ |= bit(i);
+        kinds_.unrolled |= bit(i);
         break;
       case RangeKind::Dot:
-        words_ |= bit(i);
+        kinds_.words |= bit(i);
         break;
       case RangeKind::Vec:
-        lanes_ |= bit(i);
+        kinds_.lanes |= bit(i);
         states_[i].kind = RangeState::Lane;
         break;
     }
-    const int64_t digits = (unrolled_ | words_) & bit(i) ? extent(i) : 2 * kPeeledMax;
+    const int64_t digits = (kinds_.unrolled | kinds_.words) & bit(i) ? extent(i) : 2 * kPeeledMax;
     uint64_t above = 0;
     if (__builtin_mul_overflow(next.radix, static_cast<uint64_t>(digits) + 1, &above)) {
       next = {next.word + 1, 1};
@@ -43,11 +43,12 @@ LoopNest::LoopNest(const Kernel& kernel) : kernel_(kernel), states_(kernel.range
     digits_.push_back(next);
     next.radix = above;
   }
-  is_grouped_ = local_ != 0;
+  is_grouped_ = kinds_.local != 0;
   for (const UOp& u : topological(kernel.roots)) {
     if (!is_stage(u)) continue;
     is_grouped_ = is_grouped_ || u.stage_arg().is_shared;
-    for (const UOp& r : u.src().subspan(1)) filling_ |= bit(kernel.position(r)) & loops_;
+    for (const UOp& r : u.src().subspan(1))
+      kinds_.filling |= bit(kernel.position(r)) & kinds_.loops;
   }
 }
 
@@ -77,13 +78,14 @@ void LoopNest::set_limit(RangeSet positions, int64_t steps) {
 uint64_t LoopNest::digit_of(size_t position, int64_t value) const {
   int64_t digit = value + 1;
   // A loop is fixed at its first and last iterations only.
-  if ((loops_ & bit(position)) && digit > kPeeledMax) digit = kPeeledMax + extent(position) - value;
+  if ((kinds_.loops & bit(position)) && digit > kPeeledMax)
+    digit = kPeeledMax + extent(position) - value;
   return digits_[position].radix * static_cast<uint64_t>(digit);
 }
 
 void LoopNest::fix(size_t position, int64_t value) {
   RangeState& state = states_[position];
-  if (loops_ & bit(position)) ++version_;
+  if (kinds_.loops & bit(position)) ++version_;
   state.kind = RangeState::Fixed;
   state.value = value;
   state.digit = digit_of(position, value);
@@ -91,8 +93,8 @@ void LoopNest::fix(size_t position, int64_t value) {
 }
 
 void LoopNest::release(size_t position) {
-  if (loops_ & bit(position)) ++version_;
-  states_[position].kind = lanes_ & bit(position) ? RangeState::Lane : RangeState::Closed;
+  if (kinds_.loops & bit(position)) ++version_;
+  states_[position].kind = kinds_.lanes & bit(position) ? RangeState::Lane : RangeState::Closed;
   fixed_ &= ~bit(position);
 }
 
@@ -104,7 +106,7 @@ RangeSet LoopNest::free_of(const UOp& node) {
 }
 
 int64_t LoopNest::lanes_in(RangeSet set) const {
-  const RangeSet lanes = set & lanes_;
+  const RangeSet lanes = set & kinds_.lanes;
   if (!lanes) return 1;
   invariant(std::has_single_bit(lanes), "a value has the lanes of one range");
   return extent(static_cast<size_t>(std::countr_zero(lanes)));
@@ -126,7 +128,7 @@ InstanceKey LoopNest::key_of(const UOp& node) {
 RangeSet LoopNest::instances_of(const UOp& node, RangeSet own) {
   RangeSet set = own;
   for (const UOp& s : node.src()) set |= free_of(s);
-  return set & unrolled_ & ~fixed_;
+  return set & kinds_.unrolled & ~fixed_;
 }
 
 void LoopNest::for_each_instance(RangeSet ranges, const std::function<void(size_t)>& body) {

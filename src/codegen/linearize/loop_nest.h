@@ -40,20 +40,20 @@ class LoopNest {
   const RangeState& state(size_t position) const { return states_[position]; }
 
   // Positions by kind.
-  RangeSet loops() const { return loops_; }
-  RangeSet unrolled() const { return unrolled_; }  // Upcast and Unroll
-  RangeSet upcast() const { return upcast_; }
-  RangeSet lanes() const { return lanes_; }
-  RangeSet words() const { return words_; }      // the steps of words
-  RangeSet filling() const { return filling_; }  // loops that fill a stage
-  RangeSet local() const { return local_; }      // threads of a group: among loops()
+  RangeSet loops() const { return kinds_.loops; }
+  RangeSet unrolled() const { return kinds_.unrolled; }  // Upcast and Unroll
+  RangeSet upcast() const { return kinds_.upcast; }
+  RangeSet lanes() const { return kinds_.lanes; }
+  RangeSet words() const { return kinds_.words; }      // the steps of words
+  RangeSet filling() const { return kinds_.filling; }  // loops that fill a stage
+  RangeSet local() const { return kinds_.local; }      // threads of a group: among loops()
   bool is_grouped() const { return is_grouped_; }
   // Positions by state.
   RangeSet open() const { return open_; }    // loops that are open, or fixed by peeling
   RangeSet fixed() const { return fixed_; }  // what has a coordinate
   // The unrolled ranges, lanes and steps among `free` that have no coordinate yet.
   RangeSet pending_in(RangeSet free) const {
-    return free & (unrolled_ | lanes_ | words_) & ~fixed_;
+    return free & (kinds_.unrolled | kinds_.lanes | kinds_.words) & ~fixed_;
   }
   // Another number for every other nest of loops.
   uint64_t version() const { return version_; }
@@ -96,13 +96,10 @@ class LoopNest {
   std::vector<RangeState> states_;
   FreeRanges free_;
   std::vector<UOp> kept_;  // what `free_` points to stays alive
-  RangeSet loops_ = 0;
-  RangeSet unrolled_ = 0;
-  RangeSet upcast_ = 0;
-  RangeSet lanes_ = 0;
-  RangeSet words_ = 0;
-  RangeSet filling_ = 0;
-  RangeSet local_ = 0;
+  // Positions by what becomes of them.
+  struct {
+    RangeSet loops = 0, unrolled = 0, upcast = 0, lanes = 0, words = 0, filling = 0, local = 0;
+  } kinds_;
   bool is_grouped_ = false;
   RangeSet open_ = 0;
   RangeSet fixed_ = 0;
