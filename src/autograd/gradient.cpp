@@ -37,31 +37,23 @@ class Parts {
   explicit Parts(std::span<const UOp> losses) : order_(topological(losses)) {
     for (const UOp& u : order_) {
       nodes_.insert(u.node());
-      note(u, u);
+      if (u.op() == Op::Buffer) continue;
+      if (const Ref<Storage> storage = storage_of(u)) stored_.try_emplace(storage.get(), u);
     }
   }
 
   // The node that has the elements of `base`, in whatever shape; no node if the losses have none.
-  UOp find(const UOp& base) {
+  UOp find(const UOp& base) const {
     if (nodes_.contains(base.node())) return base;
     if (base.op() != Op::Buffer) return UOp();
-    if (!std::exchange(copies_noted_, true))
-      for (const UOp& u : order_)
-        if (has(u.op(), kMovement)) note(u, u.graph().make(Op::Contiguous, {u}));
     const auto found = stored_.find(storage_of(base).get());
     return found == stored_.end() ? UOp() : found->second;
   }
 
  private:
-  void note(const UOp& node, const UOp& computed) {
-    if (computed.op() == Op::Buffer) return;
-    if (const Ref<Storage> storage = storage_of(computed)) stored_.try_emplace(storage.get(), node);
-  }
-
   std::vector<UOp> order_;
   NodeSet nodes_;
   std::unordered_map<const Storage*, UOp> stored_;
-  bool copies_noted_ = false;  // of movements that were computed as Contiguous of them
 };
 
 UOp upstream_of(const Tensor& loss, const Tensor& upstream) {
@@ -89,7 +81,7 @@ std::vector<Tensor> gradients(std::span<const Tensor> losses, std::span<const Te
             "; wanted floats");
     from.push_back(loss.node());
   }
-  Parts parts(from);
+  const Parts parts(from);
   for (const Tensor& target : targets) {
     require(target.dtype().is_float(), Status::DType, "a gradient by a tensor of ", target.dtype(),
             "; wanted floats");
@@ -118,7 +110,7 @@ std::vector<Tensor> gradients(std::span<const Tensor> losses, std::span<const Te
 
 std::vector<int64_t> made_of(const Tensor& tensor, std::span<const Tensor> others) {
   const UOp root = tensor.node();
-  Parts parts({&root, 1});
+  const Parts parts({&root, 1});
   std::vector<int64_t> found;
   for (size_t i = 0; i < others.size(); ++i)
     if (parts.find(moved_of(others[i]).base)) found.push_back(static_cast<int64_t>(i));

@@ -315,7 +315,7 @@ TEST_F(Variable, IsOneOfItsNameAndRange) {
   EXPECT_EQ(max, 8);
   tiny_variable* out = n;
   for (const auto& [low, high] :
-       {std::pair<int64_t, int64_t>{0, 4}, {5, 5}, {7, 3}, {2, INT64_MAX}})
+       {std::pair<int64_t, int64_t>{-1, 4}, {5, 5}, {7, 3}, {2, INT64_MAX}})
     expect_error(tiny_variable_create(context_, "K", low, high, &out), TINY_ERROR_INVALID_ARGUMENT,
                  {"\"K\"", std::to_string(low), std::to_string(high)});
   EXPECT_EQ(out, nullptr);

@@ -211,10 +211,10 @@ const std::vector<Planted>& planted_in_kernels() {
        }},
       {"a stage has strides", [](Pieces& p) { return p.g.make(Op::Stage, {p.load, p.r0}); }},
       {"a stage has a stride for each range",
-       [](Pieces& p) { return p.g.make(Op::Stage, {p.load, p.r0}, Ints{1, 1}); }},
+       [](Pieces& p) { return p.g.make(Op::Stage, {p.load, p.r0}, StageArg{{1, 1}}); }},
       {"a stage is indexed for each range",
        [](Pieces& p) {
-         return p.g.make(Op::Index, {p.g.make(Op::Stage, {p.load, p.r0}, Ints{1})});
+         return p.g.make(Op::Index, {p.g.make(Op::Stage, {p.load, p.r0}, StageArg{{1}})});
        }},
       {"a stage is indexed for each range",
        [](Pieces& p) { return p.g.make(Op::Index, {p.load, p.r0}); }},
@@ -227,7 +227,7 @@ TEST(Spec, LegalGraphsAreAccepted) {
   EXPECT_NO_THROW(verify_kernel({&p.store, 1}));
   EXPECT_NO_THROW(verify_decomposed({&p.store, 1}));
   const UOp sum = p.g.make(Op::Reduce, {p.load, p.r1}, ReduceArg{Op::Add, {}});
-  const UOp stage = p.g.make(Op::Stage, {p.load, p.r1}, Ints{1});
+  const UOp stage = p.g.make(Op::Stage, {p.load, p.r1}, StageArg{{1}});
   const UOp whole = sum + p.g.make(Op::Index, {stage, p.r0 + 1});
   const UOp roots[] = {p.g.make(Op::Store, {p.out, whole, p.r0}, ViewArg{{4}, {1}, 0}),
                        p.g.make(Op::Check, {less(p.r0, p.n), p.r0}, int64_t{0})};

@@ -47,7 +47,7 @@ TEST(Table, FindsTheRowOfAVersion) {
   EXPECT_EQ(find_row("com.example", "Softmax", 13), nullptr);
   EXPECT_EQ(find_row("", "NoSuchOp", 13), nullptr);
   EXPECT_EQ(supported_versions("", "Softmax"), cat("1-", kNewestOpset));
-  EXPECT_EQ(supported_versions("", "Upsample"), "7-9");
+  EXPECT_EQ(supported_versions("", "Upsample"), "1-9");
   EXPECT_EQ(supported_versions("", "NoSuchOp"), "");
 }
 

@@ -99,7 +99,7 @@ TEST_F(Forms, FlattenAccesses) {
   IndexForms forms(nest);
   EXPECT_EQ(*affine(forms.flat_index(load)),
             (Affine{9, affine(sub(mul(inner, 10), outer))->terms}));
-  const UOp stage = k.graph.make(Op::Stage, {load, outer, inner}, Ints{32, 1});
+  const UOp stage = k.graph.make(Op::Stage, {load, outer, inner}, StageArg{{32, 1}});
   EXPECT_TRUE(forms.flat_index(stage) == add(mul(outer, 32), inner));
   const UOp read = k.graph.make(Op::Index, {stage, row, lane});
   EXPECT_EQ(*affine(forms.flat_index(read)), *affine(add(mul(row, 32), lane)));
