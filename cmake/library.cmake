@@ -28,15 +28,19 @@ set_target_properties(tiny PROPERTIES SOVERSION ${PROJECT_VERSION_MAJOR}
                                       LINK_DEPENDS ${PROJECT_SOURCE_DIR}/src/api/tiny.map)
 target_link_options(tiny PRIVATE -static-libstdc++ -static-libgcc -Wl,--gc-sections
                                  -Wl,--version-script=${PROJECT_SOURCE_DIR}/src/api/tiny.map)
-# Functions of the same code become one, where there is gold.  It shows hidden symbols of what is
-# optimised as a whole, where the pages of code and of constants are not kept apart.
+# Functions of the same code become one, where there is gold.  What is optimised as a whole is linked
+# in one piece: of several gold shows hidden symbols.  Where that cannot be had, the pages of code and
+# of constants are not kept apart.
+check_linker_flag(CXX "-fuse-ld=gold;-Wl,--icf=all" TINY_GOLD)
 if(CMAKE_INTERPROCEDURAL_OPTIMIZATION)
-  target_link_options(tiny PRIVATE -ffunction-sections -Wl,-z,noseparate-code)
-else()
-  check_linker_flag(CXX "-fuse-ld=gold;-Wl,--icf=all" TINY_GOLD)
-  if(TINY_GOLD)
-    target_link_options(tiny PRIVATE -fuse-ld=gold -Wl,--icf=all)
+  target_link_options(tiny PRIVATE -ffunction-sections)
+  if(TINY_GOLD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_link_options(tiny PRIVATE -flto-partition=one -fuse-ld=gold -Wl,--icf=all)
+  else()
+    target_link_options(tiny PRIVATE -Wl,-z,noseparate-code)
   endif()
+elseif(TINY_GOLD)
+  target_link_options(tiny PRIVATE -fuse-ld=gold -Wl,--icf=all)
 endif()
 
 # A library that is distributed serves systems that are older than the one where it is linked.
