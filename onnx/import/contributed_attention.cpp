@@ -259,7 +259,7 @@ void refuse_cache_forms(const Call& c) {
   for (const char* name : {"k_quant_type", "v_quant_type"})
     if (c.text_attr(name, "NONE") != "NONE") c.unsupported("a quantised cache (", name, ")");
   c.pass_over({"kv_cache_bit_width"});
-  for (size_t i : {12, 13})
+  for (size_t i : {size_t{12}, size_t{13}})
     if (c.has(i)) c.unsupported("the scale of a quantised cache");
   if (c.flag("sliding_window_cache", false)) c.unsupported("the attribute sliding_window_cache");
   if (c.attr("qk_output", 0) != 0) c.unsupported("the attribute qk_output");
