@@ -35,7 +35,9 @@ check_linker_flag(CXX "-fuse-ld=gold;-Wl,--icf=all" TINY_GOLD)
 if(CMAKE_INTERPROCEDURAL_OPTIMIZATION)
   target_link_options(tiny PRIVATE -ffunction-sections)
   if(TINY_GOLD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    target_link_options(tiny PRIVATE -flto-partition=one -fuse-ld=gold -Wl,--icf=all)
+    # gold asks libgcc for what the optimiser adds only where it is named: __builtin_cpu_supports.
+    target_link_options(tiny PRIVATE -flto-partition=one -fuse-ld=gold -Wl,--icf=all
+                                     $<$<STREQUAL:${CMAKE_SYSTEM_PROCESSOR},x86_64>:-Wl,-u,__cpu_model>)
   else()
     target_link_options(tiny PRIVATE -Wl,-z,noseparate-code)
   endif()
