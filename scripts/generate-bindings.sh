@@ -3,5 +3,5 @@
 # ONNX.  Run it in the commit that changes the header.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-python3 -B scripts/make-without-onnx.py write
+python3 -B scripts/make-without.py write
 exec python3 -B bindings/rust/bindings.py write

@@ -1,5 +1,6 @@
-// A build without onnx/: what is about models answers that it is not there.  No handle of a model
-// exists, so calls that take one can only have got NULL.  Made by scripts/make-without-onnx.py.
+// A build without model.cpp and export.cpp: each of its functions answers that.  No handle of what
+// they make exists, so calls that take one can only have got NULL.  Made by
+// scripts/make-without.py.
 #include "api/boundary.h"
 
 namespace {
