@@ -22,6 +22,8 @@ packages=(
   dataset-fashion-mnist
   # 64-bit ARM: the cross compiler, and what runs its programs.
   g++-aarch64-linux-gnu qemu-user
+  # OpenCL without a GPU: the header (the build), the loader, PoCL for results, oclgrind for races and bounds.
+  opencl-c-headers ocl-icd-libopencl1 pocl-opencl-icd oclgrind
 )
 
 say() { printf 'setup: %s\n' "$*"; }
@@ -74,7 +76,7 @@ fi
 
 # The environment is made anew when the versions or the interpreter behind it change.
 stamp=.venv/made-from
-wanted="$(cat scripts/requirements.txt; "$python" --version; command -v "$python")"
+wanted="$(cat scripts/requirements.txt scripts/requirements-alone.txt; "$python" --version; command -v "$python")"
 if [ ! -x .venv/bin/python ] || [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ]; then
   say "making .venv with scripts/requirements.txt"
   rm -rf .venv
@@ -82,6 +84,9 @@ if [ ! -x .venv/bin/python ] || [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ]; 
   .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-input \
     --only-binary=:all: -r scripts/requirements.txt </dev/null ||
     fail "pip could not install scripts/requirements.txt"
+  .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-input --no-deps \
+    --only-binary=:all: -r scripts/requirements-alone.txt </dev/null ||
+    fail "pip could not install scripts/requirements-alone.txt"
   printf '%s\n' "$wanted" >"$stamp"
 fi
 say "ready ($(.venv/bin/python --version), $(cargo --version | cut -d' ' -f1,2))"
