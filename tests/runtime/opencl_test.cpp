@@ -189,7 +189,7 @@ TEST_F(OpenCl, WorkThatIsToEndIsNotGiven) {
   const Ref<Queue> queue = device->make_queue();
   const Code code = code_of("k");
   const std::vector<Ref<Executable>> loaded = device->load({&code, 1});
-  const std::vector<Launch> launches(100, Launch{.executable = loaded[0].get()});
+  const std::vector<Launch> launches(100, Launch{loaded[0].get(), {}, {}, 0, 1});
   StopSignal stop;
   stop.set_token(make_ref<CancelToken>());
   stop.begin(0);
