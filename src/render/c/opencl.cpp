@@ -64,6 +64,10 @@ ROUNDED(floor_f64, f64, floor)
 ROUNDED(ceil_f64, f64, ceil)
 ROUNDED(trunc_f64, f64, trunc)
 ROUNDED(rint_f64, f64, rint)
+#undef floor
+#undef ceil
+#undef trunc
+#undef rint
 #define floor floor_f64
 #define ceil ceil_f64
 #define trunc trunc_f64
