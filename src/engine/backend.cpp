@@ -302,7 +302,8 @@ DeviceName parse_device(const std::string& device) {
   if (colon == std::string::npos || !out.kind) return out;
   const char* begin = device.c_str() + colon + 1;
   const char* end = device.c_str() + device.size();
-  const bool is_number = begin != end && std::all_of(begin, end, [](char ch) { return ch >= '0' && ch <= '9'; });
+  const bool is_number =
+      begin != end && std::all_of(begin, end, [](char ch) { return ch >= '0' && ch <= '9'; });
   if (!is_number) return {};
   if (std::from_chars(begin, end, out.number).ec != std::errc()) out.number = INT64_MAX;
   require(out.kind->has_many || out.number == 0, Status::Device, "no device \"", device,

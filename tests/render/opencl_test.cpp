@@ -58,8 +58,8 @@ class RenderOpenCl : public ::testing::Test {
       KernelArgs want = one_piece(expected), args = one_piece(got);
       naive::run(programs[i], want);
       run(*executables[i], programs[i], got, args);
-      ASSERT_EQ(difference(programs[i], expected, got), "")
-          << "seed " << first_seed + i << "\n" << to_string(programs[i]);
+      ASSERT_EQ(difference(programs[i], expected, got), "") << "seed " << first_seed + i << "\n"
+                                                            << to_string(programs[i]);
     }
   }
 
@@ -145,14 +145,12 @@ TEST_F(RenderOpenCl, FoldsAreInTheInterpretersOrder) {
     const LinearId in = p.add(Op::Param, kAddress, {}, 0), out = p.add(Op::Param, kAddress, {}, 1);
     LinearId at = p.add(Op::LaunchArg, kInt64, {}, 5);
     for (const int64_t axis : {1, 0}) {
-      const LinearId size =
-          p.add(Op::Const, kInt64, {}, p.group[static_cast<size_t>(axis)]);
-      at = p.add(Op::Add, kInt64, {p.add(Op::Mul, kInt64, {at, size}),
-                                   p.add(Op::LaunchArg, kInt64, {}, 3 + axis)});
+      const LinearId size = p.add(Op::Const, kInt64, {}, p.group[static_cast<size_t>(axis)]);
+      at = p.add(Op::Add, kInt64,
+                 {p.add(Op::Mul, kInt64, {at, size}), p.add(Op::LaunchArg, kInt64, {}, 3 + axis)});
     }
     const LinearId x = p.add(Op::Load, kFloat32, {in, at});
-    const LinearId sum =
-        p.add(Op::GroupFold, kFloat32, {x}, axes, static_cast<int32_t>(Op::Add));
+    const LinearId sum = p.add(Op::GroupFold, kFloat32, {x}, axes, static_cast<int32_t>(Op::Add));
     p.add(Op::Store, kVoid, {out, at, sum});
     verify(p);
     std::vector<float> values(64), want(64), got(64);

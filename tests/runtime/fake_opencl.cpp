@@ -7,8 +7,8 @@
 // The test program gives these to whoever looks for them in it.
 #define FAKE extern "C" __attribute__((visibility("default")))
 
-using tiny::fake_opencl::driver;
 using tiny::fake_opencl::Device;
+using tiny::fake_opencl::driver;
 
 struct _cl_mem {
   std::vector<std::byte> bytes;

@@ -15,8 +15,8 @@ struct Device {
   std::string model = "Fake";
   std::string version = "OpenCL 1.2 fake";
   std::string extensions = "cl_khr_fp64 cl_other";
-  cl_device_fp_config floats = CL_FP_INF_NAN | CL_FP_ROUND_TO_NEAREST | CL_FP_DENORM |
-                               CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT;
+  cl_device_fp_config floats =
+      CL_FP_INF_NAN | CL_FP_ROUND_TO_NEAREST | CL_FP_DENORM | CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT;
 };
 
 struct Driver {

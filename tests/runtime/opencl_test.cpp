@@ -84,7 +84,9 @@ TEST_F(OpenCl, EveryFailingCallIsNamed) {
 
 TEST_F(OpenCl, WithoutMemoryWhatIsKeptIsGivenBackFirst) {
   const auto device = make_opencl_device(0, kKept);
-  { const Ref<Buffer> gone = device->allocate(5000); }
+  {
+    const Ref<Buffer> gone = device->allocate(5000);
+  }
   EXPECT_EQ(device->kept_bytes(), 5120);
   driver().planted["clCreateBuffer"] = CL_MEM_OBJECT_ALLOCATION_FAILURE;
   const Ref<Buffer> larger = device->allocate(9000);
@@ -98,9 +100,13 @@ TEST_F(OpenCl, WithoutMemoryWhatIsKeptIsGivenBackFirst) {
 
 TEST_F(OpenCl, BuffersOfASizeAreUsedAgain) {
   const auto device = make_opencl_device(0, kKept);
-  { const Ref<Buffer> gone = device->allocate(5000); }
+  {
+    const Ref<Buffer> gone = device->allocate(5000);
+  }
   const int made = driver().calls["clCreateBuffer"];
-  { const Ref<Buffer> again = device->allocate(4900); }
+  {
+    const Ref<Buffer> again = device->allocate(4900);
+  }
   EXPECT_EQ(driver().calls["clCreateBuffer"], made);
   device->release_kept();
   EXPECT_EQ(device->kept_bytes(), 0);

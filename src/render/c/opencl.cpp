@@ -153,8 +153,10 @@ std::string leaf(const LinearProgram& program, const LinearOp& op) {
       return cat("n_", op.imm, c::is_identifier(label) ? cat(" /* ", label, " */") : "");
     }
     default:
-      return op.imm >= 3 ? cat("(i64)get_local_id(", op.imm - 3, ")")
-                         : op.imm == 0 ? "piece" : op.imm == 1 ? "piece + 1" : "0";
+      return op.imm >= 3   ? cat("(i64)get_local_id(", op.imm - 3, ")")
+             : op.imm == 0 ? "piece"
+             : op.imm == 1 ? "piece + 1"
+                           : "0";
   }
 }
 
