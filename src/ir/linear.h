@@ -90,6 +90,7 @@ struct LinearParam {
   DType element;
   bool read = false;
   bool written = false;
+  int64_t alignment = 1;  // bytes that its address is a multiple of, beside its element's
 };
 
 struct LinearVariable {
