@@ -2,7 +2,6 @@
 // range that most accesses lie side by side in, each with as many elements as one access holds.
 #include <algorithm>
 #include <bit>
-#include <optional>
 #include <vector>
 
 #include "codegen/choose/group_editor.h"
@@ -70,28 +69,34 @@ void propose_elements(const Seen& seen, size_t range, size_t other, int64_t thre
   if (fits_group(edit.now(), seen.machine)) to.push_back(propose(edit.take(), seen.machine));
 }
 
-// A parameter that is read side by side along one stored range, while stores lie so along another.
+// Parameters that are read side by side along one stored range, while stores lie so along another.
 struct Turned {
-  int64_t param = 0;
   size_t read = 0;
   size_t stored = 0;
+  std::vector<int64_t> params;
 };
 
-std::optional<Turned> find_turned(const Seen& seen) {
+bool is_turned(const AccessInfo& load, size_t read, size_t stored) {
+  return load.node.op() == Op::Load && load.strides[read] == 1 && load.strides[stored] != 0;
+}
+
+Turned find_turned(const Seen& seen) {
   const std::vector<size_t> ranges = best_first(seen.kernel, seen.table);
-  for (const AccessInfo& store : seen.table.accesses) {
-    if (!store.store) continue;
-    for (const AccessInfo& load : seen.table.accesses) {
-      if (load.node.op() != Op::Load) continue;
-      for (const size_t read : ranges)
-        for (const size_t stored : ranges)
-          if (read != stored && load.strides[read] == 1 && store.strides[stored] == 1 &&
-              load.strides[stored] != 0 && store.strides[read] != 0 &&
-              std::min(seen.table.extents[read], seen.table.extents[stored]) >= kRowsOfSquare)
-            return Turned{load.node.src(0).int_arg(), read, stored};
+  Turned best;
+  for (const size_t read : ranges)
+    for (const size_t stored : ranges) {
+      if (read == stored) continue;
+      const double least = std::min(seen.table.extents[read], seen.table.extents[stored]);
+      if (least < kRowsOfSquare) continue;
+      Turned found{read, stored, {}};
+      bool stores_so = true;
+      for (const AccessInfo& a : seen.table.accesses) {
+        if (a.store) stores_so = stores_so && a.strides[stored] == 1 && a.strides[read] != 0;
+        if (is_turned(a, read, stored)) found.params.push_back(a.node.src(0).int_arg());
+      }
+      if (stores_so && found.params.size() > best.params.size()) best = found;
     }
-  }
-  return std::nullopt;
+  return best;
 }
 
 }  // namespace
@@ -119,27 +124,27 @@ void propose_group_elements(const Seen& seen, std::vector<Proposal>& to) {
   }
 }
 
-bool is_turned(const Seen& seen) {
-  return seen.reductions.empty() && find_turned(seen).has_value();
+bool has_turned(const Seen& seen) {
+  return seen.reductions.empty() && !find_turned(seen).params.empty();
 }
 
 // A square of what is read, by rows, then of what is stored, by columns: the rows of the square are
 // one element longer, so that a column's elements lie in banks of their own.
 void propose_turned_square(const Seen& seen, std::vector<Proposal>& to) {
-  const Turned of = *find_turned(seen);
+  const Turned of = find_turned(seen);
   GroupEditor edit(seen.kernel, seen.machine);
   const int64_t read = number_of(seen.kernel, of.read), stored = number_of(seen.kernel, of.stored);
-  int64_t inner_read = edit.now().next_range_number();
-  if (!edit.add(tile_option(read, kSquare))) return;
-  int64_t inner_stored = edit.now().next_range_number();
-  if (!edit.add(tile_option(stored, kSquare))) return;
-  std::vector<int64_t> launched = all_numbers(seen.kernel);
-  edit.launch(launched);
-  const std::vector<int64_t> fill =
-      edit.share(of.param, edit.place(), {inner_stored, inner_read}, 1);
-  if (fill.size() != 2) return;
-  edit.deal(fill.back(), 0, kSquare, 1);
-  edit.deal(fill.front(), 1, kRowsOfSquare, 1);
+  const int64_t inner_read = edit.now().next_range_number(), inner_stored = inner_read + 1;
+  const Option squares[] = {tile_option(read, kSquare), tile_option(stored, kSquare)};
+  if (!edit.add(squares)) return;
+  edit.launch(all_numbers(seen.kernel));
+  for (const int64_t param : of.params) {
+    const std::vector<int64_t> fill =
+        edit.share(param, edit.place(), {inner_stored, inner_read}, 1);
+    if (fill.size() != 2) continue;
+    edit.deal(fill.back(), 0, kSquare, 1);
+    edit.deal(fill.front(), 1, kRowsOfSquare, 1);
+  }
   edit.deal(inner_stored, 0, kSquare, 1);
   edit.deal(inner_read, 1, kRowsOfSquare, 1);
   if (fits_group(edit.now(), seen.machine)) to.push_back(propose(edit.take(), seen.machine));

@@ -10,10 +10,11 @@ namespace tiny {
 
 namespace {
 
-constexpr int64_t kSharedStepsMin = 16;  // of a sum: shorter ones are a thread's
-constexpr int64_t kGroup = 256;          // threads
-constexpr int64_t kFewRows = 8;          // that a thread sums side by side
-constexpr int64_t kColumnThreads = 32;   // along columns: a warp
+constexpr int64_t kSharedStepsMin = 16;     // of a sum: shorter ones are a thread's
+constexpr int64_t kGroups[] = {256, 1024};  // threads: of a group, or of a long sum
+constexpr int64_t kThreadsMin = 4;          // of a sum
+constexpr int64_t kFewRows = 8;             // that a thread sums side by side
+constexpr int64_t kColumnThreads = 32;      // along columns: a warp
 
 // What is summed, or stored, over ranges that other sums of the kernel do not have.
 struct Piece {
@@ -40,10 +41,10 @@ class Rows {
   }
 
   // A group has `rows` rows, along axis 1, and so many threads for each, along axis 0.
-  void propose_rows(int64_t threads, bool shares, std::vector<Proposal>& to) const {
+  void propose_rows(int64_t group, int64_t threads, bool shares, std::vector<Proposal>& to) const {
     GroupEditor edit(seen_.kernel, seen_.machine);
-    if (const auto row = innermost(common_); row && threads < kGroup)
-      edit.deal(number(*row), 1, rows_beside(*row, kGroup / threads), 1);
+    if (const auto row = innermost(common_); row && threads < group)
+      edit.deal(number(*row), 1, rows_beside(*row, group / threads), 1);
     begin(edit);
     if (shares && !share_rows(edit, threads)) return;
     for (const Piece& p : pieces_) edit.deal(number(p.dealt), 0, threads, lanes_of(p));
@@ -52,7 +53,7 @@ class Rows {
 
   // Threads of axis 0 lie along columns, which are not summed; those of axis 1 have parts of each
   // sum.
-  void propose_columns(std::vector<Proposal>& to) const {
+  void propose_columns(int64_t group, std::vector<Proposal>& to) const {
     const auto column = best_of(common_);
     if (!column || bytes_[*column] == 0) return;
     const int64_t lanes = lanes_beside(seen_.kernel, seen_.table, *column, seen_.machine);
@@ -60,7 +61,7 @@ class Rows {
       GroupEditor edit(seen_.kernel, seen_.machine);
       if (!edit.deal(number(*column), 0, kColumnThreads, wide)) return;
       begin(edit);
-      for (const Piece& p : pieces_) edit.deal(number(p.dealt), 1, kGroup / kColumnThreads, 1);
+      for (const Piece& p : pieces_) edit.deal(number(p.dealt), 1, group / kColumnThreads, 1);
       end(edit, to);
       if (lanes == 1) return;
     }
@@ -129,8 +130,7 @@ class Rows {
           if (a.strides[piece.dealt] != 0) ++loads, along = piece.dealt;
       }
       if (loads < 2) continue;
-      const std::vector<int64_t> fill =
-          edit.share(static_cast<int64_t>(p), edit.place(), {number(along)}, 0);
+      const std::vector<int64_t> fill = edit.share(static_cast<int64_t>(p), edit.place(), {}, 0);
       if (fill.empty()) continue;
       any = true;
       edit.deal(fill.back(), 0, threads, lanes_of({along}));
@@ -174,16 +174,18 @@ bool has_shared_sums(const Seen& seen) {
 void propose_group_rows(const Seen& seen, std::vector<Proposal>& to) {
   const Rows rows(seen);
   if (rows.is_empty()) return;
-  for (int64_t threads = kGroup; threads >= 4; threads /= 2) {
-    if (static_cast<double>(threads) >= 2 * rows.longest()) continue;
-    rows.propose_rows(threads, false, to);
-    rows.propose_rows(threads, true, to);
-  }
+  for (const int64_t group : kGroups)
+    for (int64_t threads = group; threads >= kThreadsMin; threads /= 2) {
+      if (static_cast<double>(threads) >= 2 * rows.longest()) continue;
+      rows.propose_rows(group, threads, true, to);
+      rows.propose_rows(group, threads, false, to);
+    }
 }
 
 void propose_group_columns(const Seen& seen, std::vector<Proposal>& to) {
   const Rows rows(seen);
-  if (!rows.is_empty()) rows.propose_columns(to);
+  if (rows.is_empty()) return;
+  for (const int64_t group : kGroups) rows.propose_columns(group, to);
 }
 
 }  // namespace tiny

@@ -35,7 +35,7 @@ constexpr Strategy kStrategies[] = {
      "any kernel has lanes, tiles in registers and an order: what fits no form well"},
     {"elements", ComputedBy::Groups, always, propose_group_elements,
      "any kernel has elements that threads compute side by side, as they lie, 16 bytes at once"},
-    {"transpose", ComputedBy::Groups, is_turned, propose_turned_square,
+    {"transpose", ComputedBy::Groups, has_turned, propose_turned_square,
      "what is read by rows and stored by columns is turned in shared memory: both lie side by "
      "side"},
     {"shared rows", ComputedBy::Groups, has_shared_sums, propose_group_rows,

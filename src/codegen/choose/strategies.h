@@ -67,7 +67,7 @@ void propose_generic(const Seen& seen, std::vector<Proposal>& to);
 // Of groups of threads, which group_editor.h deals ranges to.
 // group_elements.cpp
 void propose_group_elements(const Seen& seen, std::vector<Proposal>& to);
-bool is_turned(const Seen& seen);
+bool has_turned(const Seen& seen);
 void propose_turned_square(const Seen& seen, std::vector<Proposal>& to);
 // group_rows.cpp
 bool has_shared_sums(const Seen& seen);
