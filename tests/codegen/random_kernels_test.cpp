@@ -568,6 +568,7 @@ TEST(RandomKernels, AreRightUnderRandomOptions) {
 }
 
 TEST(RandomKernels, AreRightUnderListsThatASearchTries) {
+  if (testing::is_for_groups()) GTEST_SKIP() << "a search changes the lists of one thread";
   check_lists(walked_options);
 }
 
