@@ -1,6 +1,7 @@
 // Code as a renderer leaves it and a device loads it.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -8,7 +9,7 @@
 
 namespace tiny {
 
-enum class CodeKind : uint8_t { MachineCode, Bytecode, C };
+enum class CodeKind : uint8_t { MachineCode, Bytecode, C, Ptx };
 
 struct Code {
   CodeKind kind = CodeKind::Bytecode;
@@ -17,6 +18,10 @@ struct Code {
   std::vector<std::byte> bytes;  // machine code or bytecode
   std::string text;              // source
   int64_t scratch_bytes = 0;     // a worker
+  // Of a grouped program whose device starts the threads: how many, by axis; 0: it is not grouped.
+  std::array<int64_t, 3> group{};
+  // What a group shares and a launch must ask for, beside what the code has by itself.
+  int64_t shared_bytes = 0;
 };
 
 }  // namespace tiny
