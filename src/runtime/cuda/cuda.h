@@ -1,0 +1,42 @@
+// The devices "cuda", "cuda:1", ..: NVIDIA's GPUs by their driver, libcuda.so.1, which is opened
+// when a device, or the list of them, is asked for.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/device.h"
+
+namespace tiny {
+
+// Whether this build has the devices; what follows is Error{Unsupported} otherwise.
+bool has_cuda_runtime();
+
+struct CudaFacts {
+  std::string name;             // of the product
+  int compute = 0;              // its capability: major * 10 + minor
+  int driver_version = 0;       // 1000 * major + 10 * minor
+  int multiprocessors = 0;
+  int group_threads = 0;        // the most
+  int64_t shared_bytes = 0;     // of a group, the most that a kernel may ask for
+  int64_t memory_bytes = 0;
+  int64_t l2_bytes = 0;
+};
+
+class CudaDevice : public Device {
+ public:
+  virtual const CudaFacts& facts() const = 0;
+  // PTX as code of kind Cubin, by the driver's assembler; Error{Device} with what that says.
+  virtual Code assemble(Code ptx) = 0;
+};
+
+// Error{Device} that says why there is none: no driver, one that is too old, too few devices.
+// Kernels' arguments are at multiples of `alignment`.
+std::unique_ptr<CudaDevice> make_cuda_device(int number, int64_t alignment);
+
+// All that the driver has.  Throws as above.
+std::vector<CudaFacts> list_cuda_devices();
+
+}  // namespace tiny
