@@ -57,13 +57,7 @@ bool is_half(DType dtype) {
 
 void Helpers::bits_of_float() {
   constant(kFloat32, 0x7FC00000u);  // brings f32_of_bits
-  if (first("bits_of_f32"))
-    write(
-        "INLINE u32 bits_of_f32(f32 x) {\n"
-        "  u32 bits;\n"
-        "  memcpy(&bits, &x, sizeof bits);\n"
-        "  return bits;\n"
-        "}");
+  if (first("bits_of_f32")) write(same_bits("u32", "bits_of_f32", "f32"));
 }
 
 std::string Helpers::half_cast(DType from, DType to) {
@@ -100,9 +94,9 @@ std::string Helpers::scalar_cast(DType from, DType to) {
              "  if (x <= $5) return $6;\n"
              "  return x == x ? ($0)x : 0;\n"
              "}",
-             {t, name, f, cat(exponent, from == kFloat32 ? "f" : ""), literal(to, highest_bits(to)),
+             {t, name, f, cat(exponent, from == kFloat32 ? "f" : ""), literal(dialect_, to, highest_bits(to)),
               to.is_signed() ? cat("-0x1p", exponent, from == kFloat32 ? "f" : "") : "0",
-              literal(to, lowest_bits(to))}));
+              literal(dialect_, to, lowest_bits(to))}));
   return name;
 }
 
@@ -113,7 +107,7 @@ std::string Helpers::cast(DType from, DType to) {
     return by_lane(cat("mask_of_", type(from)), mask_of(from), cat(type(from), " a"),
                    cat("-", scalar_cast(from.element(), kBool), "(AT(a, l))"));
   const std::string t = type(to), f = type(from), name = cat(t, "_of_", f);
-  if (const DType middle = middle_of(from, to); middle != to) {
+  if (const DType middle = dialect_.is_gnu ? middle_of(from, to) : to; middle != to) {
     const std::string inner = cast(from, middle), outer = cast(middle, to);
     const std::string steps =
         fill("INLINE $0 $1($2 a) { return $3($4(a)); }", {t, name, f, outer, inner});
@@ -122,6 +116,10 @@ std::string Helpers::cast(DType from, DType to) {
   }
   const std::string lane = cat(scalar_cast(from.element(), to.element()), "(AT(a, l))");
   const std::string otherwise = lanes_text(name, to, cat(f, " a"), lane);
+  if (!dialect_.is_gnu) {
+    if (first(name)) write(otherwise);
+    return name;
+  }
   if (from.is_float() && !is_half(from) && to.is_int()) return saturated(name, from, to, otherwise);
   Natives natives = native_cast(from, to);
   if (!is_half(from) && !is_half(to))
@@ -152,8 +150,8 @@ std::string Helpers::saturated(const std::string& name, DType from, DType to,
                                    "  const $0 r = $1($2(($3)(a >= $4)), $5($6), numbers);\n"
                                    "  return $1($2(($3)(a <= $7)), $5($8), r);\n"
                                    "}",
-                                   {t, choose, above, m, high, most, literal(to, highest_bits(to)),
-                                    low, literal(to, lowest_bits(to))});
+                                   {t, choose, above, m, high, most, literal(dialect_, to, highest_bits(to)),
+                                    low, literal(dialect_, to, lowest_bits(to))});
   write_native(native_cast(from, to), name, t, cat(f, " a"),
                cat("#ifdef VECTORS\n", portable, "\n#else\n", lanes, "\n#endif"));
   return name;
@@ -168,14 +166,7 @@ std::string Helpers::bitcast(DType from, DType to) {
   if (from == to) return "";
   if (from.is_bool() || to.is_bool()) return cast(from, to);
   const std::string t = type(to), f = type(from), name = cat(t, "_bits_of_", f);
-  if (first(name))
-    write(
-        fill("INLINE $0 $1($2 x) {\n"
-             "  $0 r;\n"
-             "  memcpy(&r, &x, sizeof r);\n"
-             "  return r;\n"
-             "}",
-             {t, name, f}));
+  if (first(name)) write(same_bits(t, name, f));
   return name;
 }
 

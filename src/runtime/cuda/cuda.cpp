@@ -46,6 +46,9 @@ CudaFacts facts_of(const Driver& driver, int number) {
   size_t bytes = 0;
   driver.check(f.cuDeviceTotalMem_v2(&bytes, device), "cuDeviceTotalMem_v2");
   facts.memory_bytes = static_cast<int64_t>(bytes);
+  if (facts.compute < kComputeMin)
+    facts.missing = cat("it is of compute capability ", facts.compute / 10, ".", facts.compute % 10,
+                        "; needed is ", kComputeMin / 10, ".", kComputeMin % 10);
   return facts;
 }
 
@@ -59,15 +62,14 @@ const CudaQueue& of(const Queue& queue) {
 
 class CudaDeviceOfDriver : public CudaDevice {
  public:
-  CudaDeviceOfDriver(const Ref<Driver>& driver, int number, int64_t alignment)
+  CudaDeviceOfDriver(const Ref<Driver>& driver, int64_t number, int64_t alignment)
       : name_(cat("cuda:", number)),
         gpu_(make_ref<Gpu>(driver, number)),
-        facts_(facts_of(*driver, number)),
+        facts_(facts_of(*driver, static_cast<int>(number))),
         rules_{facts_.multiprocessors * kBlocksOfMultiprocessor, alignment},
         staging_(gpu_) {
-    require(facts_.compute >= kComputeMin, Status::Device, "the device ", name_, ", ", facts_.name,
-            ", is of compute capability ", facts_.compute / 10, ".", facts_.compute % 10,
-            "; needed is ", kComputeMin / 10, ".", kComputeMin % 10);
+    require(facts_.missing.empty(), Status::Device, "the device ", name_, ", ", facts_.name,
+            ", cannot be used: ", facts_.missing);
   }
 
   const std::string& name() const override { return name_; }
@@ -84,18 +86,16 @@ class CudaDeviceOfDriver : public CudaDevice {
     check_range(to, offset, bytes);
     counts().copied(bytes);
     if (bytes == 0) return;
-    with(queue, [&](const CudaQueue& on) {
-      staging_.copy_in(on, address_of(to, offset), from, bytes);
-    });
+    with(queue,
+         [&](const CudaQueue& on) { staging_.copy_in(on, address_of(to, offset), from, bytes); });
   }
   void copy_out(const Queue* queue, void* to, const Buffer& from, int64_t offset,
                 int64_t bytes) override {
     check_range(from, offset, bytes);
     counts().copied(bytes);
     if (bytes == 0) return;
-    with(queue, [&](const CudaQueue& on) {
-      staging_.copy_out(on, to, address_of(from, offset), bytes);
-    });
+    with(queue,
+         [&](const CudaQueue& on) { staging_.copy_out(on, to, address_of(from, offset), bytes); });
   }
   void copy(const Queue* queue, Buffer& to, int64_t to_offset, const Buffer& from,
             int64_t from_offset, int64_t bytes) override {
@@ -105,9 +105,9 @@ class CudaDeviceOfDriver : public CudaDevice {
     if (bytes == 0) return;
     with(queue, [&](const CudaQueue& on) {
       const Gpu::Scope scope(*gpu_);
-      gpu_->check(gpu_->functions().cuMemcpyDtoDAsync_v2(
-                      address_of(to, to_offset), address_of(from, from_offset),
-                      static_cast<size_t>(bytes), on.stream()),
+      gpu_->check(gpu_->functions().cuMemcpyDtoDAsync_v2(address_of(to, to_offset),
+                                                         address_of(from, from_offset),
+                                                         static_cast<size_t>(bytes), on.stream()),
                   "cuMemcpyDtoDAsync_v2");
     });
   }
@@ -127,8 +127,8 @@ class CudaDeviceOfDriver : public CudaDevice {
     Ref<Module> module;
     for (const Code& code : codes) {
       stop.check();
-      require(code.kind == CodeKind::Cubin || code.kind == CodeKind::Ptx, Status::Device,
-              "kernel ", code.name, " is neither PTX nor a CUBIN");
+      require(code.kind == CodeKind::Cubin || code.kind == CodeKind::Ptx, Status::Device, "kernel ",
+              code.name, " is neither PTX nor a CUBIN");
       if (code.kind == CodeKind::Cubin)
         module = make_ref<Module>(gpu_, code.bytes.data(), code.name);
       else if (!code.text.empty())
@@ -186,11 +186,7 @@ class CudaDeviceOfDriver : public CudaDevice {
 
 }  // namespace
 
-bool has_cuda_runtime() {
-  return true;
-}
-
-std::unique_ptr<CudaDevice> make_cuda_device(int number, int64_t alignment) {
+std::unique_ptr<CudaDevice> make_cuda_device(int64_t number, int64_t alignment) {
   return std::make_unique<CudaDeviceOfDriver>(Driver::open(), number, alignment);
 }
 

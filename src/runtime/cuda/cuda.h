@@ -11,16 +11,14 @@
 
 namespace tiny {
 
-// Whether this build has the devices; what follows is Error{Unsupported} otherwise.
-bool has_cuda_runtime();
-
 struct CudaFacts {
-  std::string name;             // of the product
-  int compute = 0;              // its capability: major * 10 + minor
-  int driver_version = 0;       // 1000 * major + 10 * minor
+  std::string name;        // of the product
+  std::string missing;     // why it cannot be used; "": it can
+  int compute = 0;         // its capability: major * 10 + minor
+  int driver_version = 0;  // 1000 * major + 10 * minor
   int multiprocessors = 0;
-  int group_threads = 0;        // the most
-  int64_t shared_bytes = 0;     // of a group, the most that a kernel may ask for
+  int group_threads = 0;     // the most
+  int64_t shared_bytes = 0;  // of a group, the most that a kernel may ask for
   int64_t memory_bytes = 0;
   int64_t l2_bytes = 0;
 };
@@ -34,7 +32,7 @@ class CudaDevice : public Device {
 
 // Error{Device} that says why there is none: no driver, one that is too old, too few devices.
 // Kernels' arguments are at multiples of `alignment`.
-std::unique_ptr<CudaDevice> make_cuda_device(int number, int64_t alignment);
+std::unique_ptr<CudaDevice> make_cuda_device(int64_t number, int64_t alignment);
 
 // All that the driver has.  Throws as above.
 std::vector<CudaFacts> list_cuda_devices();

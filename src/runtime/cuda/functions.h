@@ -1,5 +1,5 @@
-// CUDA's driver as this library sees it: its own declarations of the few types and functions that it
-// needs, as the driver's documented ABI has them.  Where a build finds NVIDIA's header,
+// CUDA's driver as this library sees it: its own declarations of the few types and functions that
+// it needs, as the driver's documented ABI has them.  Where a build finds NVIDIA's header,
 // tests/runtime/cuda_declarations_test.cpp holds them against it.
 #pragma once
 
@@ -64,9 +64,9 @@ enum : Attribute {
   kMaxSharedMemoryPerBlock = 8,
   kClockRate = 13,  // kHz
   kMultiprocessorCount = 16,
-  kMemoryClockRate = 36,         // kHz
-  kGlobalMemoryBusWidth = 37,    // bits
-  kL2CacheSize = 38,             // bytes
+  kMemoryClockRate = 36,       // kHz
+  kGlobalMemoryBusWidth = 37,  // bits
+  kL2CacheSize = 38,           // bytes
   kMaxThreadsPerMultiprocessor = 39,
   kComputeCapabilityMajor = 75,
   kComputeCapabilityMinor = 76,

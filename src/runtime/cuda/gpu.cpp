@@ -21,13 +21,12 @@ int64_t rounded(int64_t bytes) {
 
 }  // namespace
 
-Gpu::Gpu(Ref<Driver> driver, int number)
-    : driver_(std::move(driver)), number_(number), process_(getpid()) {
+Gpu::Gpu(Ref<Driver> driver, int64_t number) : driver_(std::move(driver)), process_(getpid()) {
   int count = 0;
   driver_->check(functions().cuDeviceGetCount(&count), "cuDeviceGetCount");
   require(number >= 0 && number < count, Status::Device, "no device cuda:", number,
           ": the CUDA driver has ", count);
-  driver_->check(functions().cuDeviceGet(&number_, number), "cuDeviceGet");
+  driver_->check(functions().cuDeviceGet(&number_, static_cast<int>(number)), "cuDeviceGet");
   driver_->check(functions().cuDevicePrimaryCtxRetain(&context_, number_),
                  "cuDevicePrimaryCtxRetain");
 }
@@ -127,7 +126,7 @@ void Gpu::give(Address address) {
       return;
     }
   }
-  release([&](const Functions& f) { f.cuMemFree_v2(address); });
+  clean_up([&](const Functions& f) { f.cuMemFree_v2(address); });
 }
 
 int64_t Gpu::kept_bytes() {
@@ -142,7 +141,7 @@ void Gpu::drop_kept() {
     dropped.swap(kept_);
     kept_bytes_ = 0;
   }
-  release([&](const Functions& f) {
+  clean_up([&](const Functions& f) {
     for (const auto& [size, address] : dropped) f.cuMemFree_v2(address);
   });
 }

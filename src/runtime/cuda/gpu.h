@@ -1,7 +1,8 @@
 // One CUDA device in use: its primary context, which other libraries of the process share, the
 // memory that it has given, and what went wrong.  Outlives the device: its buffers may.
 //
-//   Current   the context is current for the length of a Scope, and what was current before is again
+//   Current   the context is current for the length of a Scope, and what was current before is
+//   again
 //             afterwards.
 //   Lost      after an error that the driver gives again to each later call, and in the child of a
 //             fork, every Scope is Error{DeviceLost} with the driver's words; destructors then ask
@@ -24,7 +25,7 @@ namespace tiny::cuda {
 class Gpu : public RefCounted {
  public:
   // The device of that number; Error{Device} if there is none.
-  Gpu(Ref<Driver> driver, int number);
+  Gpu(Ref<Driver> driver, int64_t number);
 
   class Scope {
    public:
@@ -43,13 +44,13 @@ class Gpu : public RefCounted {
   // Throws what the result means; a loss is remembered.
   void check(Result result, const char* call);
   bool is_lost() const;
-  // Calls `release` with the context current, unless the device is lost.
-  template <class Release>
-  void release(Release release) {
+  // For destructors: does `work` with the context current, unless the device is lost.
+  template <class Work>
+  void clean_up(const Work& work) {
     if (is_lost()) return;
     CUctx_st* before = nullptr;
     if (functions().cuCtxPushCurrent_v2(context_) != kSuccess) return;
-    release(functions());
+    work(functions());
     functions().cuCtxPopCurrent_v2(&before);
   }
 
@@ -72,9 +73,9 @@ class Gpu : public RefCounted {
   const int process_;  // in a fork's child the driver does not work
   std::atomic<bool> is_lost_{false};
   std::mutex lock_;
-  std::string why_;                              // it is lost
-  std::map<Address, int64_t> sizes_;             // of what is in use
-  std::multimap<int64_t, Address> kept_;         // by size
+  std::string why_;                       // it is lost
+  std::map<Address, int64_t> sizes_;      // of what is in use
+  std::multimap<int64_t, Address> kept_;  // by size
   int64_t kept_bytes_ = 0, used_ = 0, used_most_ = 0;
 };
 

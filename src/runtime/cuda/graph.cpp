@@ -1,5 +1,6 @@
 #include "runtime/cuda/graph.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -39,7 +40,7 @@ class Graph : public Prepared {
   ~Graph() override { drop(); }
 
   void drop() {
-    gpu_->release([&](const Functions& f) {
+    gpu_->clean_up([&](const Functions& f) {
       if (executable_) f.cuGraphExecDestroy(executable_);
       if (graph_) f.cuGraphDestroy(graph_);
     });
@@ -129,8 +130,7 @@ class Graph : public Prepared {
 // A single launch is no graph.
 class Single : public Prepared {
  public:
-  Single(Device& device, std::span<const Launch> launches)
-      : device_(device), launches_(launches) {}
+  Single(Device& device, std::span<const Launch> launches) : device_(device), launches_(launches) {}
   void run(const Queue* queue, const StopSignal& stop) override {
     device_.launch_all(queue, launches_, stop);
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "base/error.h"
 #include "base/kernel_abi.h"
@@ -47,9 +48,8 @@ std::vector<std::byte> assemble(Gpu& gpu, const std::string& text, const std::st
   void* image = nullptr;
   size_t bytes = 0;
   const char* call = "cuLinkAddData_v2";
-  Result result =
-      f.cuLinkAddData_v2(link, kLinkInputPtx, const_cast<char*>(text.c_str()), text.size() + 1,
-                         kernel.c_str(), 0, nullptr, nullptr);
+  Result result = f.cuLinkAddData_v2(link, kLinkInputPtx, const_cast<char*>(text.c_str()),
+                                     text.size() + 1, kernel.c_str(), 0, nullptr, nullptr);
   if (result == kSuccess) {
     call = "cuLinkComplete";
     result = f.cuLinkComplete(link, &image, &bytes);
@@ -75,7 +75,7 @@ Module::Module(Ref<Gpu> gpu, const void* image, const std::string& name) : gpu_(
 
 Module::~Module() {
   if (!module_) return;
-  gpu_->release([&](const Functions& f) { f.cuModuleUnload(module_); });
+  gpu_->clean_up([&](const Functions& f) { f.cuModuleUnload(module_); });
 }
 
 CUfunc_st* Module::function(const std::string& entry) const {
@@ -111,15 +111,22 @@ static_assert(sizeof(QueueStatus) == 16);
 CudaQueue::CudaQueue(Ref<Gpu> gpu) : gpu_(std::move(gpu)) {
   const Gpu::Scope scope(*gpu_);
   status_ = gpu_->take(sizeof(QueueStatus));
-  const Result result = gpu_->functions().cuStreamCreate(&stream_, kStreamNonBlocking);
-  if (result == kSuccess) return;
-  gpu_->give(status_);
-  gpu_->check(result, "cuStreamCreate");
+  try {
+    gpu_->check(gpu_->functions().cuStreamCreate(&stream_, kStreamNonBlocking), "cuStreamCreate");
+    clear_status();
+  } catch (...) {
+    drop();
+    throw;
+  }
 }
 
 CudaQueue::~CudaQueue() {
+  drop();
+}
+
+void CudaQueue::drop() {
   if (stream_)
-    gpu_->release([&](const Functions& f) {
+    gpu_->clean_up([&](const Functions& f) {
       f.cuStreamSynchronize(stream_);  // what is under way writes the status
       f.cuStreamDestroy_v2(stream_);
     });
@@ -158,7 +165,7 @@ CudaEvent::CudaEvent(Ref<Gpu> gpu) : gpu_(std::move(gpu)) {
 }
 
 CudaEvent::~CudaEvent() {
-  if (event_) gpu_->release([&](const Functions& f) { f.cuEventDestroy_v2(event_); });
+  if (event_) gpu_->clean_up([&](const Functions& f) { f.cuEventDestroy_v2(event_); });
 }
 
 void CudaEvent::record(const CudaQueue& queue) const {
@@ -194,13 +201,14 @@ LaunchArguments::LaunchArguments(const Launch& launch, const CudaQueue& queue, i
   }
   values_.insert(values_.end(), launch.variables.begin(), launch.variables.end());
   const int64_t count = std::max<int64_t>(launch.end - launch.begin, 0);
-  const int64_t most = executable_->is_grouped() ? std::numeric_limits<int32_t>::max() : blocks_most;
+  const int64_t most =
+      executable_->is_grouped() ? std::numeric_limits<int32_t>::max() : blocks_most;
   const int64_t piece = std::max<int64_t>((count + most - 1) / most, 1);
   require(!executable_->is_grouped() || piece == 1, Status::Unsupported, "kernel ",
           executable_->name(), ": ", count, " groups, which are more than ", most);
   blocks_ = static_cast<unsigned>((count + piece - 1) / piece);
-  values_.insert(values_.end(), {launch.begin, launch.end, piece,
-                                 static_cast<int64_t>(queue.status_address())});
+  values_.insert(values_.end(),
+                 {launch.begin, launch.end, piece, static_cast<int64_t>(queue.status_address())});
   for (int64_t& value : values_) pointers_.push_back(&value);
 }
 

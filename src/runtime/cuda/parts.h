@@ -76,6 +76,7 @@ class CudaQueue : public Queue {
 
  private:
   ~CudaQueue() override;
+  void drop();
 
   Ref<Gpu> gpu_;
   CUstream_st* stream_ = nullptr;

@@ -7,7 +7,7 @@ namespace tiny::cuda {
 
 Staging::~Staging() {
   if (!memory_) return;
-  gpu_->release([&](const Functions& f) {
+  gpu_->clean_up([&](const Functions& f) {
     for (const Half& half : halves_)
       if (half.used) f.cuEventSynchronize(half.used->handle());
     f.cuMemFreeHost(memory_);
