@@ -247,10 +247,7 @@ class Kernel {
   Value constants(const LinearOp& op) {
     const auto bits = static_cast<uint64_t>(op.imm);
     Operand one = constant(op.dtype.element(), bits);
-    if (op.dtype.is_bool()) {
-      one = out_.fresh(File::Predicate);
-      out_.line(cat("mov.pred ", Writer::text(one, "pred"), ", ", bits != 0));
-    }
+    if (op.dtype.is_bool()) one = out_.compare("ne", "u32", {word(bits != 0), word(0)});
     return Value(op.dtype.lanes, one);
   }
 
