@@ -110,14 +110,14 @@ TEST_P(Ptx, RandomProgramsAssemble) {
 }
 
 TEST_P(Ptx, GroupsAssemble) {
-  std::vector<LinearProgram> programs{shares(1024), shares(kStaticSharedBytes + 16)};
+  std::vector<LinearProgram> programs{shares(1024), shares(kStaticSharedBytes + 64)};
   for (const auto& [group, axes] : std::vector<std::pair<std::array<int64_t, 3>, int64_t>>{
            {{32, 1, 1}, 1}, {{1024, 1, 1}, 1}, {{16, 16, 1}, 3}, {{6, 8, 1}, 2}, {{8, 3, 4}, 5}})
     for (const DType dtype : {kFloat32, kFloat64, kBool, kInt8, kUInt64})
       programs.push_back(folds(group, axes, dtype, Op::Max));
   const std::vector<Code> codes = render_ptx_unit(programs, target());
   EXPECT_EQ(codes[0].shared_bytes, 0);
-  EXPECT_EQ(codes[1].shared_bytes, kStaticSharedBytes + 16);
+  EXPECT_EQ(codes[1].shared_bytes, kStaticSharedBytes + 64);
   EXPECT_EQ(codes[0].group, (std::array<int64_t, 3>{128, 1, 1}));
   const testing::Assembled got = assembled(codes[0].text);
   if (testing::ptx_assembler().empty()) GTEST_SKIP() << testing::kNoAssembler;
@@ -135,10 +135,9 @@ TEST(PtxText, RoundsAsStatedAndApproximatesNothing) {
 }
 
 TEST(PtxText, AVectorIsLoadedAtOnceWhereItsAddressIsKnownToAllowIt) {
-  const auto text = [](const LinearProgram& p, int64_t alignment = 16) {
-    PtxTarget target = ptx_target(80);
-    target.parameter_alignment = alignment;
-    return render_ptx(p, target).text;
+  const auto text = [](LinearProgram p, int64_t alignment = 256) {
+    for (LinearParam& param : p.params) param.alignment = alignment;
+    return render_ptx(p, ptx_target(80)).text;
   };
   const std::string four = text(increments(kFloat32.with_lanes(4), 0));
   EXPECT_EQ(count(four, "ld.global.v4.b32"), 1U) << four;
@@ -214,21 +213,21 @@ TEST(PtxText, ASumReadsLikePtx) {
 .maxntid 1, 1, 1
 {
   .reg .pred %p<1>;
-  .reg .b32 %r<3>;
-  .reg .b64 %d<6>;
+  .reg .b32 %r<4>;
+  .reg .b64 %d<5>;
   ld.param.u64 %d0, [b0];
   cvta.to.global.u64 %d1, %d0;
   ld.param.u64 %d2, [b1];
   cvta.to.global.u64 %d3, %d2;
   mov.b32 %r0, 0x0;
-  mov.b64 %d4, 0x0;
+  mov.b32 %r1, 0x0;
 $L0:
-  mad.lo.s64 %d5, %d4, 4, %d1;
-  ld.global.b32 %r1, [%d5];
-  add.rn.f32 %r2, %r0, %r1;
-  mov.b32 %r0, %r2;
-  add.s64 %d4, %d4, 4;
-  setp.lt.s64 %p0, %d4, 64;
+  mad.wide.s32 %d4, %r1, 4, %d1;
+  ld.global.b32 %r2, [%d4];
+  add.rn.f32 %r3, %r0, %r2;
+  mov.b32 %r0, %r3;
+  add.s32 %r1, %r1, 4;
+  setp.lt.s32 %p0, %r1, 64;
   @%p0 bra $L0;
 $L0_end:
   st.global.b32 [%d3], %r0;

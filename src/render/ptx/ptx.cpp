@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "render/access_alignment.h"
 #include "render/ptx/kernel.h"
 
 namespace tiny {
@@ -65,7 +66,7 @@ std::vector<Code> render_ptx_unit(std::span<const LinearProgram> programs,
   bool has_dynamic = false;
   for (const LinearProgram& program : programs) {
     invariant(names.insert(program.name).second, "kernels of one unit have their own names");
-    const ptx::Entry entry = ptx::make_entry(program, target);
+    const ptx::Entry entry = ptx::make_entry(program);
     Code code;
     code.kind = CodeKind::Ptx;
     code.name = program.name;
@@ -80,7 +81,8 @@ std::vector<Code> render_ptx_unit(std::span<const LinearProgram> programs,
   codes[0].text =
       cat(".version ", target.version, "\n.target ", target.name, "\n.address_size 64\n");
   if (has_dynamic)
-    codes[0].text += cat(".extern .shared .align 16 .b8 ", ptx::kDynamicShared, "[];\n");
+    codes[0].text +=
+        cat(".extern .shared .align ", kLocalAlignment, " .b8 ", ptx::kDynamicShared, "[];\n");
   codes[0].text += entries;
   return codes;
 }
