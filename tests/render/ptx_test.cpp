@@ -136,8 +136,10 @@ TEST(PtxText, RoundsAsStatedAndApproximatesNothing) {
 
 TEST(PtxText, AVectorIsLoadedAtOnceWhereItsAddressIsKnownToAllowIt) {
   const auto text = [](LinearProgram p, int64_t alignment = 256) {
+    PtxTarget target = ptx_target(80);
+    target.parameter_alignment = 4;
     for (LinearParam& param : p.params) param.alignment = alignment;
-    return render_ptx(p, ptx_target(80)).text;
+    return render_ptx(p, target).text;
   };
   const std::string four = text(increments(kFloat32.with_lanes(4), 0));
   EXPECT_EQ(count(four, "ld.global.v4.b32"), 1U) << four;
@@ -147,6 +149,8 @@ TEST(PtxText, AVectorIsLoadedAtOnceWhereItsAddressIsKnownToAllowIt) {
   EXPECT_EQ(count(text(increments(kFloat32.with_lanes(4), 1)), "global.b32"), 8U);
   EXPECT_EQ(count(text(increments(kFloat32.with_lanes(4), 0), 8), ".v2.b32"), 4U);
   EXPECT_EQ(count(text(increments(kFloat32.with_lanes(4), 0), 4), "global.b32"), 8U);
+  EXPECT_EQ(count(render_ptx(increments(kFloat32.with_lanes(4), 0), ptx_target(80)).text, ".v4"),
+            2U);
   EXPECT_EQ(count(text(increments(kFloat64.with_lanes(4), 0)), ".v2.b64"), 4U);
   // Narrow elements go in words.
   EXPECT_EQ(count(text(increments(kInt8.with_lanes(16), 0)), ".v4.b32"), 2U);

@@ -34,6 +34,12 @@ PtxTarget made(const KnownTarget& known) {
   return target;
 }
 
+LinearProgram aligned(const LinearProgram& program, int64_t alignment) {
+  LinearProgram out = program;
+  for (LinearParam& param : out.params) param.alignment = std::max(param.alignment, alignment);
+  return out;
+}
+
 }  // namespace
 
 bool has_ptx_renderer() {
@@ -66,7 +72,7 @@ std::vector<Code> render_ptx_unit(std::span<const LinearProgram> programs,
   bool has_dynamic = false;
   for (const LinearProgram& program : programs) {
     invariant(names.insert(program.name).second, "kernels of one unit have their own names");
-    const ptx::Entry entry = ptx::make_entry(program);
+    const ptx::Entry entry = ptx::make_entry(aligned(program, target.parameter_alignment));
     Code code;
     code.kind = CodeKind::Ptx;
     code.name = program.name;
