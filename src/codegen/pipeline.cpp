@@ -17,6 +17,7 @@
 #include "codegen/options/options.h"
 #include "codegen/options/stage.h"
 #include "codegen/ranges.h"
+#include "ir/bounds.h"
 #include "ir/dot.h"
 #include "ir/spec.h"
 #include "rules/decompositions.h"
@@ -135,6 +136,15 @@ void require_groups(const Kernel& kernel, const Target& target) {
           target.group.shared_bytes);
 }
 
+// Steps of the launched ranges, those whose size the run decides at their greatest.
+int64_t most_launched(const Kernel& kernel) {
+  int64_t most = 1;
+  for (size_t i = 0; i < thread_ranges(kernel); ++i)
+    if (__builtin_mul_overflow(most, bounds(kernel.ranges[i].range.src(0)).hi, &most))
+      return INT64_MAX;
+  return most;
+}
+
 }  // namespace
 
 Kernel prepare_kernel(const Kernel& kernel, const Target& target) {
@@ -181,6 +191,7 @@ CodegenResult generate(const Kernel& kernel, const Machine& target,
     result.threads_extent = i == 0 ? size : result.threads_extent * size;
   }
   result.program = linearize(current, target);
+  result.program.launch_max = most_launched(current);
   if (options.verify) verify(result.program);
   log.done("linearize", linear);
   for (const LinearPass& pass : kLinearPasses) {

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "ir/linear.h"
-#include "render/ptx/ptx.h"
 
 namespace tiny::ptx {
 
@@ -17,6 +16,6 @@ struct Entry {
   int64_t dynamic_shared_bytes = 0;
 };
 
-Entry make_entry(const LinearProgram& program, const PtxTarget& target);
+Entry make_entry(const LinearProgram& program);
 
 }  // namespace tiny::ptx

@@ -197,8 +197,14 @@ Operand address_at(Writer& out, const Operand& base, const Operand& index, int64
     return distance == 0 ? base
                          : out.make("add", "s64", {base, number(static_cast<int64_t>(distance))});
   }
-  if (bytes == 1) return out.make("add", "s64", {base, index});
-  return out.make("mad.lo", "s64", {index, number(bytes), base});
+  if (index.file == File::Word && bytes == static_cast<int32_t>(bytes)) {
+    const Operand result = out.fresh(File::Double);
+    out.into(result, "mad.wide", "s32", {index, number(bytes), base});
+    return result;
+  }
+  const Operand wide = index.file == File::Word ? out.convert("", "s64", "s32", index) : index;
+  if (bytes == 1) return out.make("add", "s64", {base, wide});
+  return out.make("mad.lo", "s64", {wide, number(bytes), base});
 }
 
 Value load(Writer& out, const Access& access, const Value& mask) {

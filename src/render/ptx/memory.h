@@ -33,7 +33,7 @@ struct Access {
 Value load(Writer& out, const Access& access, const Value& mask);
 void store(Writer& out, const Access& access, const Value& value, const Value& mask);
 
-// `base + index * bytes`.
+// `base + index * bytes`; the index has 64 bits, or 32 with a sign.
 Operand address_at(Writer& out, const Operand& base, const Operand& index, int64_t bytes);
 
 const char* to_string(Space space);

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "render/access_alignment.h"
 #include "render/ptx/kernel.h"
 
 namespace tiny {
@@ -31,6 +32,12 @@ PtxTarget made(const KnownTarget& known) {
   target.version = known.version;
   target.compute = known.compute;
   return target;
+}
+
+LinearProgram aligned(const LinearProgram& program, int64_t alignment) {
+  LinearProgram out = program;
+  for (LinearParam& param : out.params) param.alignment = std::max(param.alignment, alignment);
+  return out;
 }
 
 }  // namespace
@@ -65,7 +72,7 @@ std::vector<Code> render_ptx_unit(std::span<const LinearProgram> programs,
   bool has_dynamic = false;
   for (const LinearProgram& program : programs) {
     invariant(names.insert(program.name).second, "kernels of one unit have their own names");
-    const ptx::Entry entry = ptx::make_entry(program, target);
+    const ptx::Entry entry = ptx::make_entry(aligned(program, target.parameter_alignment));
     Code code;
     code.kind = CodeKind::Ptx;
     code.name = program.name;
@@ -80,7 +87,8 @@ std::vector<Code> render_ptx_unit(std::span<const LinearProgram> programs,
   codes[0].text =
       cat(".version ", target.version, "\n.target ", target.name, "\n.address_size 64\n");
   if (has_dynamic)
-    codes[0].text += cat(".extern .shared .align 16 .b8 ", ptx::kDynamicShared, "[];\n");
+    codes[0].text +=
+        cat(".extern .shared .align ", kLocalAlignment, " .b8 ", ptx::kDynamicShared, "[];\n");
   codes[0].text += entries;
   return codes;
 }

@@ -19,10 +19,11 @@ namespace tiny {
 bool has_ptx_renderer();
 
 struct PtxTarget {
-  std::string name = "sm_75";        // of `.target`
-  std::string version = "6.3";       // of `.version`: the lowest that knows the target
-  int compute = 75;                  // what it can do: major * 10 + minor
-  int64_t parameter_alignment = 16;  // of the address in every slot: who launches sees to it
+  std::string name = "sm_75";   // of `.target`
+  std::string version = "6.3";  // of `.version`: the lowest that knows the target
+  int compute = 75;             // what it can do: major * 10 + minor
+  // Of the address in every slot, beside the slot's own alignment: who launches sees to it.
+  int64_t parameter_alignment = 16;
 };
 
 // Of a device of this compute capability, 75 or more: the newest that is known and not above it.
