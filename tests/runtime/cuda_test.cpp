@@ -273,7 +273,7 @@ LinearProgram checked_program() {
   const LinearId in = p.add(Op::Param, kAddress, {}, 0), zero = p.add(Op::Const, kInt64);
   const LinearId value = p.add(Op::Load, kInt64, {in, zero});
   const LinearId ok = p.add(Op::Less, kBool, {zero, value});
-  p.add(Op::Check, kVoid, {ok, value}, 3);
+  p.add(Op::Check, kVoid, {ok, value}, 0, 3);
   return p;
 }
 
