@@ -276,7 +276,7 @@ int64_t check_sizes(uint64_t seed, std::string& failure) {
     slack.push_back(expression.exact() ? Floats() : testing::slack_of(want.back(), 2e-5F));
   }
   int64_t tried = 0;
-  for (const BackendInfo& backend : known_backends()) {
+  for (const BackendInfo& backend : known_backends(Drivers::LeaveClosed)) {
     if (backend.name != "cpu" || !backend.available) continue;
     for (const std::string& isa : backend.isas) {
       SizedProgram program(context_with(backend.name, isa, true), seed, least, most);

@@ -29,12 +29,21 @@ inline Ref<Context> planning_context() {
   return make_ref<Context>(flags);
 }
 
-// The devices of this machine that compute something.
+// The devices of this machine that compute something; but for those of drivers, which take a tenth
+// of a second and more to compile a kernel (has_opencl).
 inline std::vector<BackendInfo> computing_backends() {
   std::vector<BackendInfo> found;
-  for (const BackendInfo& backend : known_backends())
-    if (backend.available && backend.name != "null") found.push_back(backend);
+  for (const BackendInfo& backend : known_backends(Drivers::LeaveClosed))
+    if (backend.available && backend.name != "null" && backend.name != "opencl")
+      found.push_back(backend);
   return found;
+}
+
+// Whether a driver of OpenCL has a device that can be used.
+inline bool has_opencl() {
+  for (const BackendInfo& backend : known_backends())
+    if (backend.available && backend.name == "opencl") return true;
+  return false;
 }
 
 // Their names.

@@ -11,11 +11,10 @@ namespace {
 // As base/half.h.
 constexpr const char* kFloatOfHalf =
     "INLINE f32 f32_of_h16(h16 bits) {\n"
-    "  u32 sign = (bits & 0x8000u) << 16, exponent = (bits >> 10) & 31u, mantissa = bits & "
-    "0x3ffu;\n"
-    "  if (exponent == 31) return f32_of_bits(sign | 0x7f800000u | (mantissa << 13));\n"
-    "  if (exponent == 0) return f32_of_bits(sign | bits_of_f32((f32)mantissa * 0x1p-24f));\n"
-    "  return f32_of_bits(sign | ((exponent + 112u) << 23) | (mantissa << 13));\n"
+    "  u32 sign = (bits & 0x8000u) << 16, magnitude = bits & 0x7fffu;\n"
+    "  if (magnitude >= 0x7c00u) return f32_of_bits(sign | 0x7f800000u | (magnitude << 13));\n"
+    "  if (magnitude < 0x400u) return f32_of_bits(sign | bits_of_f32((f32)magnitude * 0x1p-24f));\n"
+    "  return f32_of_bits(sign | ((magnitude << 13) + 0x38000000u));\n"
     "}";
 constexpr const char* kHalfOfFloat =
     "INLINE h16 h16_of_f32(f32 value) {\n"

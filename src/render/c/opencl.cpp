@@ -31,10 +31,6 @@ constexpr const char* kBeginning = R"(#pragma OPENCL FP_CONTRACT OFF
 #else
 #define ANYWHERE(one) typedef one anywhere_##one;
 #endif
-#define floorf floor
-#define ceilf ceil
-#define truncf trunc
-#define rintf rint
 #define fmaf fma
 #define fabsf fabs
 #define ldexpf ldexp
@@ -55,6 +51,29 @@ typedef float f32;
 typedef double f64;
 #endif
 typedef long address;
+
+#ifdef POCL_DEVICE_ADDRESS_BITS
+/* PoCL 3.1 computes 0 and other numbers for a NaN that it knows when it compiles. */
+#define ROUNDED(name, one, function) \
+  INLINE one name(one a) { return a != a ? a : function(a); }
+ROUNDED(floorf, f32, floor)
+ROUNDED(ceilf, f32, ceil)
+ROUNDED(truncf, f32, trunc)
+ROUNDED(rintf, f32, rint)
+ROUNDED(floor_f64, f64, floor)
+ROUNDED(ceil_f64, f64, ceil)
+ROUNDED(trunc_f64, f64, trunc)
+ROUNDED(rint_f64, f64, rint)
+#define floor floor_f64
+#define ceil ceil_f64
+#define trunc trunc_f64
+#define rint rint_f64
+#else
+#define floorf floor
+#define ceilf ceil
+#define truncf trunc
+#define rintf rint
+#endif
 
 #ifdef DIVIDE_IN_FLOAT64
 /* Rounded twice, which is once: float64 has more than twice the digits. */
@@ -101,7 +120,7 @@ std::string opening(const LinearProgram& program, bool) {
                ")))\n");
   out += cat("void ", program.name, "(");
   for (size_t i = 0; i < program.params.size(); ++i)
-    out += cat("__global uchar *b", i, ", i64 o", i, ", ");
+    out += cat("__global uchar *buffer", i, ", i64 start", i, ", ");
   for (size_t i = 0; i < program.variables.size(); ++i) out += cat("i64 n_", i, ", ");
   out += "i64 begin, i64 end, __global int *status) {\n";
   if (program.grouped) {
@@ -120,7 +139,7 @@ std::string opening(const LinearProgram& program, bool) {
 std::string leaf(const LinearProgram& program, const LinearOp& op) {
   switch (op.op) {
     case Op::Param:
-      return cat("b", op.imm, " + o", op.imm);
+      return cat("buffer", op.imm, " + start", op.imm);
     case Op::Scratch:
       return cat("scratch", c::displaced(op.imm, c::kOpenCl));
     case Op::Shared:
