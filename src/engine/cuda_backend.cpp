@@ -27,8 +27,8 @@ Machine machine_of(const CudaFacts& facts, const PtxTarget& target) {
 
 class CudaBackend : public Backend {
  public:
-  CudaBackend(const Flags&, int64_t number)
-      : device_(make_cuda_device(number, PtxTarget{}.parameter_alignment)),
+  CudaBackend(const Flags& flags, int64_t number)
+      : device_(make_cuda_device(number, {PtxTarget{}.parameter_alignment, flags.memory_kept})),
         target_(ptx_target(device_->facts().compute)),
         machine_(machine_of(device_->facts(), target_)) {}
   Device& device() override { return *device_; }

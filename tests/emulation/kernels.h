@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <bit>
-#include <cstdlib>
 #include <cstring>
 #include <set>
 #include <string>
@@ -14,26 +13,19 @@
 
 #include "tests/emulation/ptx_machine.h"
 #include "tests/emulation/ptx_program.h"
-#include "tests/support/temporary_folder.h"
+#include "tests/support/assembler.h"
 
 namespace tiny::emulation {
 
 inline constexpr uint64_t kRoom = uint64_t{1} << 30;
 
-// Whether ptxas takes the text; true, too, where there is no ptxas (PTXAS).
+// Whether ptxas takes the text; true, too, where there is no ptxas.
 inline bool assembles(const std::string& text) {
-  const char* ptxas = std::getenv("PTXAS");
-  if (!ptxas || *ptxas == '\0') return true;
-  const tiny::testing::TemporaryFolder folder;
-  const std::string path = folder.string() + "/kernel.ptx";
-  FILE* file = std::fopen(path.c_str(), "w");
-  std::fwrite(text.data(), 1, text.size(), file);
-  std::fclose(file);
+  static const std::string assembler = tiny::testing::ptx_assembler();
+  if (assembler.empty()) return true;
   const size_t at = text.find(".target ") + 8;
   const std::string target = text.substr(at, text.find('\n', at) - at);
-  const std::string command = std::string(ptxas) + " -arch=" + target + " -o " + path + ".cubin " +
-                              path + " > " + path + ".log 2>&1";
-  return std::system(command.c_str()) == 0;  // NOLINT(cert-env33-c): a program of the test's
+  return tiny::testing::assemble(assembler, text, target, 0).status == 0;
 }
 
 // A module of one kernel "kernel" with `parameters` pointers p0.. in %d0.. and registers of all

@@ -93,7 +93,7 @@ TEST(PtxProgram, RefusesWhatTheAssemblerRefuses) {
                                  "mov.b64 %d1, {%r1, %d2};"}) {
     const std::string text = module_of(body, 0);
     EXPECT_NE(refusal(text), "") << body;
-    if (const char* ptxas = std::getenv("PTXAS"); ptxas && *ptxas != '\0') {
+    if (!tiny::testing::ptx_assembler().empty()) {
       EXPECT_FALSE(assembles(text)) << body;
     }
   }

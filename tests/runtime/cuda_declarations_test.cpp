@@ -41,9 +41,8 @@ struct AsPassed<R (*)(Args...)> {
   using Type = typename Passed<R>::Type (*)(typename Passed<Args>::Type...);
 };
 
-#define CUDA_FUNCTION(symbol, ...)                                                      \
-  static_assert(std::is_same_v<AsPassed<decltype(&::symbol)>::Type,                     \
-                               Result (*)(__VA_ARGS__)>,                                \
+#define CUDA_FUNCTION(symbol, ...)                                                            \
+  static_assert(std::is_same_v<AsPassed<decltype(&::symbol)>::Type, Result (*)(__VA_ARGS__)>, \
                 #symbol " is declared otherwise in cuda.h");
 #include "runtime/cuda/functions.def"
 

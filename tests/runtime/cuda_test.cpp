@@ -40,15 +40,13 @@ class Setting {
   const char* name_;
 };
 
-constexpr int64_t kAlignment = 16;
-
 class CudaTest : public ::testing::Test {
  protected:
   void SetUp() override {
     library_ = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    count_ = library_ ? reinterpret_cast<int64_t (*)(const char*)>(
-                            dlsym(library_, "fake_cuda_count"))
-                      : nullptr;
+    count_ = library_
+                 ? reinterpret_cast<int64_t (*)(const char*)>(dlsym(library_, "fake_cuda_count"))
+                 : nullptr;
     if (!count_) GTEST_SKIP() << "libcuda.so.1 is not the emulated one: set LD_LIBRARY_PATH";
     reset();
   }
@@ -79,7 +77,7 @@ class CudaTest : public ::testing::Test {
   }
 
   CudaDevice& device() {
-    if (!device_) device_ = make_cuda_device(0, kAlignment);
+    if (!device_) device_ = make_cuda_device(0);
     return *device_;
   }
   static Ref<Buffer> buffer(Device& on, const Values& values) {
@@ -308,7 +306,8 @@ TEST_F(CudaTest, WhatTheAssemblerRefusesIsTold) {
   code.kind = CodeKind::Ptx;
   code.name = "wrong";
   code.entry = "wrong";
-  code.text = ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry wrong() { no.way; }\n";
+  code.text =
+      ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry wrong() { no.way; }\n";
   expect_failure(failure_of([&] { device().load({&code, 1}); }), Status::Device,
                  {"kernel wrong", "CUDA_ERROR_INVALID_PTX", "unknown instruction"});
   code.text = ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry other() { ret; }\n";
@@ -323,13 +322,13 @@ TEST_F(CudaTest, WhyThereIsNoDevice) {
   const auto refused = [&](const char* name, const char* value, std::string_view words) {
     const Setting setting(name, value);
     reset();
-    expect_failure(failure_of([&] { make_cuda_device(0, kAlignment); }), Status::Device, {words});
+    expect_failure(failure_of([&] { make_cuda_device(0); }), Status::Device, {words});
   };
   refused("FAKE_CUDA_VERSION", "11030", "the CUDA driver is of version 11.3; needed is 11.4");
   refused("FAKE_CUDA_DEVICES", "0", "CUDA_ERROR_NO_DEVICE");
   refused("FAKE_CUDA_COMPUTE", "61", "it is of compute capability 6.1; needed is 7.5");
   reset();
-  expect_failure(failure_of([&] { make_cuda_device(1, kAlignment); }), Status::Device,
+  expect_failure(failure_of([&] { make_cuda_device(1); }), Status::Device,
                  {"no device cuda:1: the CUDA driver has 1"});
   EXPECT_EQ(list_cuda_devices().size(), 1u);
 }
@@ -365,6 +364,9 @@ void do_all(CudaDevice& on) {
   Values to(3);
   on.copy_out(queue.get(), to.data(), *a, 0, 24);
   on.wait(queue.get());
+  std::vector<std::byte> many(1 << 20);
+  const Ref<Buffer> large = on.allocate(1 << 20);
+  on.copy_in(nullptr, *large, 0, many.data(), 1 << 20);
   EXPECT_EQ(to, (Values{6, 7, 8}));
 }
 
@@ -392,7 +394,7 @@ TEST_F(CudaTest, AnErrorOfEachCallIsToldAndHarmsNothing) {
       Error error(Status::Ok, "");
       {
         const Setting fail("FAKE_CUDA_FAIL", cat(symbol, ":", n, ":801"));
-        error = failure_of([&] { do_all(*make_cuda_device(0, kAlignment)); });
+        error = failure_of([&] { do_all(*make_cuda_device(0)); });
       }
       if (error.status() == Status::Ok) continue;
       was_told = true;
@@ -405,7 +407,7 @@ TEST_F(CudaTest, AnErrorOfEachCallIsToldAndHarmsNothing) {
       if (!cleans_up(symbol)) {
         EXPECT_EQ(left(), "") << symbol << ", call " << n;
       }
-      do_all(*make_cuda_device(0, kAlignment));
+      do_all(*make_cuda_device(0));
     }
     EXPECT_TRUE(was_told || cleans_up(symbol)) << symbol;
   }
@@ -417,8 +419,8 @@ TEST_F(CudaTest, OutOfMemoryIsToldAsThat) {
                              "cuGraphInstantiateWithFlags", "cuStreamCreate"}) {
     reset();
     const Setting fail("FAKE_CUDA_FAIL", cat(symbol, ":1:2"));
-    expect_failure(failure_of([&] { do_all(*make_cuda_device(0, kAlignment)); }),
-                   Status::OutOfMemory, {symbol, "CUDA_ERROR_OUT_OF_MEMORY"});
+    expect_failure(failure_of([&] { do_all(*make_cuda_device(0)); }), Status::OutOfMemory,
+                   {symbol, "CUDA_ERROR_OUT_OF_MEMORY"});
     EXPECT_EQ(left(), "") << symbol;
   }
 }
@@ -430,7 +432,7 @@ TEST_F(CudaTest, ALostDeviceStaysLost) {
   for (const char* symbol : {"cuStreamSynchronize", "cuMemcpyHtoDAsync_v2", "cuLaunchKernel",
                              "cuGraphLaunch", "cuEventRecord", "cuModuleLoadDataEx"}) {
     reset();
-    const auto lost = make_cuda_device(0, kAlignment), other = make_cuda_device(1, kAlignment);
+    const auto lost = make_cuda_device(0), other = make_cuda_device(1);
     const Ref<Buffer> buffer = lost->allocate(64);
     {
       const Setting fail("FAKE_CUDA_FAIL", cat(symbol, ":1:719"));
@@ -457,7 +459,7 @@ LinearProgram faulty_program() {
 TEST_F(CudaTest, AKernelThatFaultsLosesItsDeviceAlone) {
   is_lost_ = true;
   const Setting devices("FAKE_CUDA_DEVICES", "2");
-  const auto other = make_cuda_device(1, kAlignment);
+  const auto other = make_cuda_device(1);
   const Ref<Buffer> there = buffer(*other, {1, 2, 3});
   Code code = render_ptx(faulty_program(), ptx_target(90));
   const Ref<Executable> faulty = device().load({&code, 1})[0];

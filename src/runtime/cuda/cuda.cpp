@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <mutex>
 #include <utility>
 
 #include "base/error.h"
@@ -62,11 +63,11 @@ const CudaQueue& of(const Queue& queue) {
 
 class CudaDeviceOfDriver : public CudaDevice {
  public:
-  CudaDeviceOfDriver(const Ref<Driver>& driver, int64_t number, int64_t alignment)
+  CudaDeviceOfDriver(const Ref<Driver>& driver, int64_t number, const CudaOptions& options)
       : name_(cat("cuda:", number)),
-        gpu_(make_ref<Gpu>(driver, number)),
+        gpu_(make_ref<Gpu>(driver, number, options.memory_kept)),
         facts_(facts_of(*driver, static_cast<int>(number))),
-        rules_{facts_.multiprocessors * kBlocksOfMultiprocessor, alignment},
+        rules_{facts_.multiprocessors * kBlocksOfMultiprocessor, options.alignment},
         staging_(gpu_) {
     require(facts_.missing.empty(), Status::Device, "the device ", name_, ", ", facts_.name,
             ", cannot be used: ", facts_.missing);
@@ -139,8 +140,8 @@ class CudaDeviceOfDriver : public CudaDevice {
   }
   void launch(const Queue* queue, const Launch& launch, const StopSignal& stop) override {
     with(queue, [&](const CudaQueue& on) {
-      on.obey(stop);
       launch_one(*gpu_, LaunchArguments(launch, on, rules_.blocks_most, rules_.alignment), on);
+      on.obey(stop);
     });
   }
   Ref<Prepared> prepare(std::span<const Launch> launches) override {
@@ -172,9 +173,19 @@ class CudaDeviceOfDriver : public CudaDevice {
   template <class Work>
   void with(const Queue* queue, const Work& work) {
     if (queue) return work(of(*queue));
-    const Ref<CudaQueue> own = make_ref<CudaQueue>(gpu_);
+    Ref<CudaQueue> own;
+    {
+      const std::lock_guard guard(lock_);
+      if (!idle_.empty()) {
+        own = std::move(idle_.back());
+        idle_.pop_back();
+      }
+    }
+    if (!own) own = make_ref<CudaQueue>(gpu_);
     work(*own);
     own->wait();
+    const std::lock_guard guard(lock_);
+    idle_.push_back(std::move(own));
   }
 
   const std::string name_;
@@ -182,12 +193,14 @@ class CudaDeviceOfDriver : public CudaDevice {
   const CudaFacts facts_;
   const LaunchRules rules_;
   Staging staging_;
+  std::mutex lock_;
+  std::vector<Ref<CudaQueue>> idle_;  // of what has no queue
 };
 
 }  // namespace
 
-std::unique_ptr<CudaDevice> make_cuda_device(int64_t number, int64_t alignment) {
-  return std::make_unique<CudaDeviceOfDriver>(Driver::open(), number, alignment);
+std::unique_ptr<CudaDevice> make_cuda_device(int64_t number, const CudaOptions& options) {
+  return std::make_unique<CudaDeviceOfDriver>(Driver::open(), number, options);
 }
 
 std::vector<CudaFacts> list_cuda_devices() {

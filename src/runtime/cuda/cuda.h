@@ -30,9 +30,13 @@ class CudaDevice : public Device {
   virtual Code assemble(Code ptx) = 0;
 };
 
+struct CudaOptions {
+  int64_t alignment = 16;           // of what kernels' arguments point to
+  int64_t memory_kept = INT64_MAX;  // bytes at most of buffers that are gone
+};
+
 // Error{Device} that says why there is none: no driver, one that is too old, too few devices.
-// Kernels' arguments are at multiples of `alignment`.
-std::unique_ptr<CudaDevice> make_cuda_device(int64_t number, int64_t alignment);
+std::unique_ptr<CudaDevice> make_cuda_device(int64_t number, const CudaOptions& options = {});
 
 // All that the driver has.  Throws as above.
 std::vector<CudaFacts> list_cuda_devices();

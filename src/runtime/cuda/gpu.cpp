@@ -11,6 +11,7 @@ namespace tiny::cuda {
 namespace {
 
 constexpr int64_t kGranule = 256;
+constexpr size_t kPageBytes = 4096;  // of pinned memory
 
 // What a kept piece may be larger than what is asked for: an eighth.
 constexpr int64_t kSlackPart = 8;
@@ -21,7 +22,8 @@ int64_t rounded(int64_t bytes) {
 
 }  // namespace
 
-Gpu::Gpu(Ref<Driver> driver, int64_t number) : driver_(std::move(driver)), process_(getpid()) {
+Gpu::Gpu(Ref<Driver> driver, int64_t number, int64_t memory_kept)
+    : driver_(std::move(driver)), kept_most_(memory_kept), process_(getpid()) {
   int count = 0;
   driver_->check(functions().cuDeviceGetCount(&count), "cuDeviceGetCount");
   require(number >= 0 && number < count, Status::Device, "no device cuda:", number,
@@ -33,6 +35,9 @@ Gpu::Gpu(Ref<Driver> driver, int64_t number) : driver_(std::move(driver)), proce
 
 Gpu::~Gpu() {
   drop_kept();
+  clean_up([&](const Functions& f) {
+    for (void* page : pinned_pages_) f.cuMemFreeHost(page);
+  });
   if (context_ && !is_lost()) functions().cuDevicePrimaryCtxRelease_v2(number_);
 }
 
@@ -120,13 +125,38 @@ void Gpu::give(Address address) {
     size = found->second;
     used_ -= size;
     sizes_.erase(found);
-    if (used_ + kept_bytes_ + size <= used_most_) {
+    if (used_ + kept_bytes_ + size <= used_most_ && kept_bytes_ + size <= kept_most_) {
       kept_.emplace(size, address);
       kept_bytes_ += size;
       return;
     }
   }
   clean_up([&](const Functions& f) { f.cuMemFree_v2(address); });
+}
+
+void* Gpu::take_pinned() {
+  const auto take_free = [&]() -> void* {
+    if (pinned_free_.empty()) return nullptr;
+    void* memory = pinned_free_.back();
+    pinned_free_.pop_back();
+    return memory;
+  };
+  {
+    const std::lock_guard guard(lock_);
+    if (void* memory = take_free()) return memory;
+  }
+  void* page = nullptr;
+  check(functions().cuMemHostAlloc(&page, kPageBytes, 0), "cuMemHostAlloc");
+  const std::lock_guard guard(lock_);
+  pinned_pages_.push_back(page);
+  for (size_t at = 0; at < kPageBytes; at += kPinnedBytes)
+    pinned_free_.push_back(static_cast<std::byte*>(page) + at);
+  return take_free();
+}
+
+void Gpu::give_pinned(void* memory) {
+  const std::lock_guard guard(lock_);
+  pinned_free_.push_back(memory);
 }
 
 int64_t Gpu::kept_bytes() {

@@ -16,6 +16,7 @@
 #include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/ref.h"
 #include "runtime/cuda/driver.h"
@@ -24,8 +25,9 @@ namespace tiny::cuda {
 
 class Gpu : public RefCounted {
  public:
-  // The device of that number; Error{Device} if there is none.
-  Gpu(Ref<Driver> driver, int64_t number);
+  // The device of that number; Error{Device} if there is none.  At most `memory_kept` bytes are
+  // kept of what was given back.
+  Gpu(Ref<Driver> driver, int64_t number, int64_t memory_kept);
 
   class Scope {
    public:
@@ -58,6 +60,10 @@ class Gpu : public RefCounted {
   // with it has been done.
   Address take(int64_t bytes);
   void give(Address address);
+  // A little pinned memory of the host.
+  static constexpr size_t kPinnedBytes = 16;
+  void* take_pinned();
+  void give_pinned(void* memory);
   int64_t kept_bytes();
   void drop_kept();
 
@@ -70,10 +76,12 @@ class Gpu : public RefCounted {
   Ref<Driver> driver_;
   int number_ = 0;
   CUctx_st* context_ = nullptr;
+  const int64_t kept_most_;
   const int process_;  // in a fork's child the driver does not work
   std::atomic<bool> is_lost_{false};
   std::mutex lock_;
-  std::string why_;                       // it is lost
+  std::string why_;  // it is lost
+  std::vector<void*> pinned_pages_, pinned_free_;
   std::map<Address, int64_t> sizes_;      // of what is in use
   std::multimap<int64_t, Address> kept_;  // by size
   int64_t kept_bytes_ = 0, used_ = 0, used_most_ = 0;

@@ -30,10 +30,9 @@ class Graph : public Prepared {
     const auto& queue = static_cast<const CudaQueue&>(*on);
     stop.check();
     if (!executable_ || has_changed_ || queue_ != &queue) update(queue);
-    queue.obey(stop);
-    if (nodes_.empty()) return;
     const Gpu::Scope scope(*gpu_);
     gpu_->check(gpu_->functions().cuGraphLaunch(executable_, queue.stream()), "cuGraphLaunch");
+    queue.obey(stop);
   }
 
  private:

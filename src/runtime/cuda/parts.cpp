@@ -106,12 +106,13 @@ struct QueueStatus {
   uint32_t unused;
   int64_t position;
 };
-static_assert(sizeof(QueueStatus) == 16);
+static_assert(sizeof(QueueStatus) <= Gpu::kPinnedBytes);
 
 CudaQueue::CudaQueue(Ref<Gpu> gpu) : gpu_(std::move(gpu)) {
   const Gpu::Scope scope(*gpu_);
   status_ = gpu_->take(sizeof(QueueStatus));
   try {
+    copied_ = gpu_->take_pinned();
     gpu_->check(gpu_->functions().cuStreamCreate(&stream_, kStreamNonBlocking), "cuStreamCreate");
     clear_status();
   } catch (...) {
@@ -131,6 +132,7 @@ void CudaQueue::drop() {
       f.cuStreamDestroy_v2(stream_);
     });
   gpu_->give(status_);
+  if (copied_) gpu_->give_pinned(copied_);
 }
 
 void CudaQueue::wait() const {
@@ -149,13 +151,15 @@ void CudaQueue::clear_status() const {
 }
 
 int64_t CudaQueue::status() const {
-  QueueStatus status{};
   {
     const Gpu::Scope scope(*gpu_);
-    gpu_->check(gpu_->functions().cuMemcpyDtoHAsync_v2(&status, status_, sizeof status, stream_),
-                "cuMemcpyDtoHAsync_v2");
+    gpu_->check(
+        gpu_->functions().cuMemcpyDtoHAsync_v2(copied_, status_, sizeof(QueueStatus), stream_),
+        "cuMemcpyDtoHAsync_v2");
   }
   wait();
+  QueueStatus status{};
+  std::memcpy(&status, copied_, sizeof status);
   return status.word == 0 ? 0 : check_status(int64_t{status.word} - 1, status.position);
 }
 

@@ -81,6 +81,7 @@ class CudaQueue : public Queue {
   Ref<Gpu> gpu_;
   CUstream_st* stream_ = nullptr;
   Address status_ = 0;
+  void* copied_ = nullptr;  // of the host: the status as it was read
   mutable const StopSignal* stop_ = nullptr;
 };
 

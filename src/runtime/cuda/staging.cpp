@@ -5,75 +5,102 @@
 
 namespace tiny::cuda {
 
-Staging::~Staging() {
+namespace {
+
+// Two large pieces are enough that the device is never idle for the host; of small copies many may
+// wait in their queues, and none is to wait for another's.
+constexpr int64_t kLargeBytes = 4 << 20, kSmallBytes = 64 << 10;
+constexpr size_t kLargePieces = 2, kSmallPieces = 32;
+
+}  // namespace
+
+Staging::Staging(const Ref<Gpu>& gpu)
+    : small_(gpu, kSmallBytes, kSmallPieces), large_(gpu, kLargeBytes, kLargePieces) {
+}
+
+void Staging::copy_in(const CudaQueue& queue, Address to, const void* from, int64_t bytes) {
+  Ring& ring = bytes <= kSmallBytes ? small_ : large_;
+  ring.copy_in(queue, to, static_cast<const std::byte*>(from), bytes);
+}
+
+void Staging::copy_out(const CudaQueue& queue, void* to, Address from, int64_t bytes) {
+  queue.wait();  // others' copies need not
+  Ring& ring = bytes <= kSmallBytes ? small_ : large_;
+  ring.copy_out(queue, static_cast<std::byte*>(to), from, bytes);
+}
+
+Staging::Ring::~Ring() {
   if (!memory_) return;
   gpu_->clean_up([&](const Functions& f) {
-    for (const Half& half : halves_)
-      if (half.used) f.cuEventSynchronize(half.used->handle());
+    for (const Piece& piece : pieces_)
+      if (piece.used) f.cuEventSynchronize(piece.used->handle());
     f.cuMemFreeHost(memory_);
   });
 }
 
-void Staging::make() {
+void Staging::Ring::make() {
   if (memory_) return;
   const Gpu::Scope scope(*gpu_);
-  gpu_->check(gpu_->functions().cuMemHostAlloc(&memory_, 2 * kHalfBytes, 0), "cuMemHostAlloc");
+  const auto bytes = static_cast<size_t>(piece_bytes_) * pieces_.size();
+  gpu_->check(gpu_->functions().cuMemHostAlloc(&memory_, bytes, 0), "cuMemHostAlloc");
   auto* data = static_cast<std::byte*>(memory_);
-  for (Half& half : halves_) {
-    half.data = data;
-    data += kHalfBytes;
+  for (Piece& piece : pieces_) {
+    piece.data = data;
+    data += piece_bytes_;
   }
 }
 
-void Staging::copy_in(const CudaQueue& queue, Address to, const void* from, int64_t bytes) {
-  const std::lock_guard guard(lock_);
+Staging::Ring::Piece& Staging::Ring::next() {
   make();
-  const auto* source = static_cast<const std::byte*>(from);
-  for (int64_t at = 0; at < bytes; at += kHalfBytes) {
-    Half& half = halves_[next_++ % 2];
-    const auto size = static_cast<size_t>(std::min(kHalfBytes, bytes - at));
-    if (half.used) half.used->wait();
-    std::memcpy(half.data, source + at, size);
-    {
-      const Gpu::Scope scope(*gpu_);
-      gpu_->check(gpu_->functions().cuMemcpyHtoDAsync_v2(to + static_cast<Address>(at), half.data,
-                                                         size, queue.stream()),
-                  "cuMemcpyHtoDAsync_v2");
-    }
-    if (!half.used) half.used = make_ref<CudaEvent>(gpu_);
-    half.used->record(queue);
+  Piece& piece = pieces_[next_++ % pieces_.size()];
+  if (piece.used) piece.used->wait();
+  return piece;
+}
+
+void Staging::Ring::mark(Piece& piece, const CudaQueue& queue) {
+  if (!piece.used) piece.used = make_ref<CudaEvent>(gpu_);
+  piece.used->record(queue);
+}
+
+void Staging::Ring::copy_in(const CudaQueue& queue, Address to, const std::byte* from,
+                            int64_t bytes) {
+  const std::lock_guard guard(lock_);
+  for (int64_t at = 0; at < bytes; at += piece_bytes_) {
+    Piece& piece = next();
+    const auto size = static_cast<size_t>(std::min(piece_bytes_, bytes - at));
+    std::memcpy(piece.data, from + at, size);
+    const Gpu::Scope scope(*gpu_);
+    gpu_->check(gpu_->functions().cuMemcpyHtoDAsync_v2(to + static_cast<Address>(at), piece.data,
+                                                       size, queue.stream()),
+                "cuMemcpyHtoDAsync_v2");
+    mark(piece, queue);
   }
 }
 
-void Staging::copy_out(const CudaQueue& queue, void* to, Address from, int64_t bytes) {
+void Staging::Ring::copy_out(const CudaQueue& queue, std::byte* to, Address from, int64_t bytes) {
   const std::lock_guard guard(lock_);
-  make();
-  auto* target = static_cast<std::byte*>(to);
-  struct Pending {
-    Half* half = nullptr;
+  struct {
+    Piece* piece = nullptr;
     int64_t at = 0;
     size_t size = 0;
-  } pending;
+  } before;
   const auto finish = [&] {
-    if (!pending.half) return;
-    pending.half->used->wait();
-    std::memcpy(target + pending.at, pending.half->data, pending.size);
-    pending = {};
+    if (!before.piece) return;
+    before.piece->used->wait();
+    std::memcpy(to + before.at, before.piece->data, before.size);
   };
-  for (int64_t at = 0; at < bytes; at += kHalfBytes) {
-    Half& half = halves_[next_++ % 2];
-    const auto size = static_cast<size_t>(std::min(kHalfBytes, bytes - at));
-    if (half.used) half.used->wait();
+  for (int64_t at = 0; at < bytes; at += piece_bytes_) {
+    Piece& piece = next();
+    const auto size = static_cast<size_t>(std::min(piece_bytes_, bytes - at));
     {
       const Gpu::Scope scope(*gpu_);
-      gpu_->check(gpu_->functions().cuMemcpyDtoHAsync_v2(half.data, from + static_cast<Address>(at),
-                                                         size, queue.stream()),
+      gpu_->check(gpu_->functions().cuMemcpyDtoHAsync_v2(
+                      piece.data, from + static_cast<Address>(at), size, queue.stream()),
                   "cuMemcpyDtoHAsync_v2");
+      mark(piece, queue);
     }
-    if (!half.used) half.used = make_ref<CudaEvent>(gpu_);
-    half.used->record(queue);
-    finish();  // the piece before, while this one is under way
-    pending = {&half, at, size};
+    finish();  // while this one is under way
+    before = {&piece, at, size};
   }
   finish();
 }
