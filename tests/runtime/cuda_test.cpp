@@ -2,13 +2,10 @@
 // strict, and fails where it is told to.
 #include "runtime/cuda/cuda.h"
 
-#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdlib>
-#include <map>
 #include <numeric>
 #include <vector>
 
@@ -18,62 +15,35 @@
 #include "runtime/cuda/functions.h"
 #include "tests/support/add_number.h"
 #include "tests/support/failure.h"
+#include "tests/support/fake_cuda.h"
 
 namespace tiny {
 namespace {
 
 using testing::expect_failure;
 using testing::failure_of;
+using testing::Setting;
 using Values = std::vector<int64_t>;
 
-// A variable of the environment for as long as this lives.
-class Setting {
- public:
-  Setting(const char* name, const std::string& value) : name_(name) {
-    setenv(name, value.c_str(), 1);
-  }
-  ~Setting() { unsetenv(name_); }
-  Setting(const Setting&) = delete;
-  Setting& operator=(const Setting&) = delete;
-
- private:
-  const char* name_;
-};
+const StopSignal kNever;  // it stays until whoever obeys it has waited
 
 class CudaTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    library_ = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    count_ = library_
-                 ? reinterpret_cast<int64_t (*)(const char*)>(dlsym(library_, "fake_cuda_count"))
-                 : nullptr;
-    if (!count_) GTEST_SKIP() << "libcuda.so.1 is not the emulated one: set LD_LIBRARY_PATH";
-    reset();
+    if (!fake_.is_there()) GTEST_SKIP() << testing::kNoFakeCuda;
+    fake_.reset();
   }
   // Whatever a test did, nothing is left and no context is current.
   void TearDown() override {
-    if (!count_) return;
+    if (!fake_.is_there()) return;
     device_.reset();
     CUctx_st* current = nullptr;
-    call<cuda::Result (*)(CUctx_st**)>("cuCtxGetCurrent")(&current);
+    fake_.function<cuda::Result (*)(CUctx_st**)>("cuCtxGetCurrent")(&current);
     EXPECT_EQ(current, nullptr);
     if (!is_lost_) {
-      EXPECT_EQ(left(), "");
+      EXPECT_EQ(fake_.left(), "");
     }
-    reset();
-  }
-  template <class F>
-  F call(const char* symbol) const {
-    return reinterpret_cast<F>(dlsym(library_, symbol));
-  }
-  void reset() { call<void (*)()>("fake_cuda_reset")(); }
-  std::string fault() { return call<const char* (*)()>("fake_cuda_fault")(); }
-  std::string left() const {
-    std::string text;
-    for (const char* kind :
-         {"memory", "host memory", "stream", "event", "module", "link", "graph", "context"})
-      if (const int64_t n = count_(kind); n != 0) text += cat(n, " ", kind, "; ");
-    return text;
+    fake_.reset();
   }
 
   CudaDevice& device() {
@@ -98,8 +68,7 @@ class CudaTest : public ::testing::Test {
     return on.load({&code, 1})[0];
   }
 
-  void* library_ = nullptr;
-  int64_t (*count_)(const char*) = nullptr;
+  const testing::FakeCuda fake_;
   std::unique_ptr<CudaDevice> device_;
   bool is_lost_ = false;  // then nothing is given back
 };
@@ -158,17 +127,17 @@ TEST_F(CudaTest, CopiesPieceByPiece) {
 }
 
 TEST_F(CudaTest, MemoryThatIsGivenBackServesAgain) {
-  const int64_t before = count_("memory");
+  const int64_t before = fake_.count("memory");
   Ref<Buffer> first = device().allocate(1000);
   first = nullptr;
   EXPECT_EQ(device().kept_bytes(), 1024);
   first = device().allocate(1020);
   EXPECT_EQ(device().kept_bytes(), 0);
-  EXPECT_EQ(count_("memory"), before + 1);
+  EXPECT_EQ(fake_.count("memory"), before + 1);
   first = nullptr;
   device().release_kept();
   EXPECT_EQ(device().kept_bytes(), 0);
-  EXPECT_EQ(count_("memory"), before);
+  EXPECT_EQ(fake_.count("memory"), before);
 }
 
 TEST_F(CudaTest, WhatIsKeptGoesBeforeMemoryIsShort) {
@@ -188,12 +157,12 @@ TEST_F(CudaTest, LaunchesPartsOfARange) {
     Adding adding(code, buffer(device(), from), buffer(device(), Values(20'000, -1)), 37);
     adding.launch.begin = 2;
     adding.launch.end = 19'999;
-    device().launch(nullptr, adding.launch, StopSignal());
+    device().launch(nullptr, adding.launch, kNever);
     Values wanted(20'000, 42);
     wanted[0] = wanted[1] = wanted[19'999] = -1;
     EXPECT_EQ(values_in(device(), *adding.out), wanted);
     adding.launch.end = 2;  // nothing to do
-    device().launch(nullptr, adding.launch, StopSignal());
+    device().launch(nullptr, adding.launch, kNever);
   }
 }
 
@@ -201,7 +170,7 @@ TEST_F(CudaTest, AQueueIsLate) {
   const Ref<Queue> queue = device().make_queue();
   Adding adding(add_number(device()), buffer(device(), {1, 2}), buffer(device(), {0, 0}), 1);
   const Ref<Event> begin = device().record(*queue);
-  device().launch(queue.get(), adding.launch, StopSignal());
+  device().launch(queue.get(), adding.launch, kNever);
   const Ref<Event> end = device().record(*queue);
   EXPECT_EQ(values_in(device(), *adding.out), (Values{0, 0}));
   device().wait(queue.get());
@@ -223,19 +192,19 @@ TEST_F(CudaTest, AGraphKeepsTheOrderThatLaunchesAskFor) {
     std::vector<Launch> launches{first.launch, second.launch, third.launch};
     const Ref<Queue> queue = device().make_queue();
     const Ref<Prepared> prepared = device().prepare(launches);
-    prepared->run(queue.get(), StopSignal());
+    prepared->run(queue.get(), kNever);
     device().wait(queue.get());
     EXPECT_EQ(values_in(device(), *b), (Values{1111, 1111}));
     // What changes in its place is seen once that is said.
     second.variables[0] = 200;
     prepared->changed();
-    prepared->run(queue.get(), StopSignal());
+    prepared->run(queue.get(), kNever);
     device().wait(queue.get());
     EXPECT_EQ(values_in(device(), *b), (Values{1211, 1211}));
     // One that has nothing to do is left out, and the order is kept.
     launches[1].end = 0;
     prepared->changed();
-    prepared->run(queue.get(), StopSignal());
+    prepared->run(queue.get(), kNever);
     device().wait(queue.get());
     EXPECT_EQ(values_in(device(), *b), (Values{1211, 1211}));
     EXPECT_EQ(values_in(device(), *c), (Values{211, 211}));
@@ -254,12 +223,12 @@ TEST_F(CudaTest, ManyRunsLeaveNothing) {
   std::string before;
   for (int i = 0; i < 1000; ++i) {
     prepared->changed();
-    prepared->run(queue.get(), StopSignal());
+    prepared->run(queue.get(), kNever);
     EXPECT_EQ(device().status(*queue), 0);
     const Ref<Buffer> result = device().allocate(1 + i % 7 * 300);
-    if (i == 100) before = left();
+    if (i == 100) before = fake_.left();
   }
-  EXPECT_EQ(left(), before);
+  EXPECT_EQ(fake_.left(), before);
   EXPECT_EQ(values_in(device(), *there.in), (Values{1000}));
 }
 
@@ -286,7 +255,7 @@ TEST_F(CudaTest, AFailedCheckIsTheQueuesStatus) {
     launch.executable = loaded.get();
     launch.arguments = arguments;
     device().clear_status(*queue);
-    device().launch(queue.get(), launch, StopSignal());
+    device().launch(queue.get(), launch, kNever);
     return device().status(*queue);
   };
   EXPECT_EQ(status_of(1), 0);
@@ -297,7 +266,7 @@ TEST_F(CudaTest, AFailedCheckIsTheQueuesStatus) {
 TEST_F(CudaTest, ArgumentsThatAreNotAlignedAreNamed) {
   Adding adding(add_number(device()), buffer(device(), {1, 2}), buffer(device(), {0, 0}), 1);
   adding.arguments[1].byte_offset = 8;
-  expect_failure(failure_of([&] { device().launch(nullptr, adding.launch, StopSignal()); }),
+  expect_failure(failure_of([&] { device().launch(nullptr, adding.launch, kNever); }),
                  Status::Unsupported, {"kernel E_n: argument 1 begins at byte 8"});
 }
 
@@ -321,13 +290,13 @@ TEST_F(CudaTest, WhatTheAssemblerRefusesIsTold) {
 TEST_F(CudaTest, WhyThereIsNoDevice) {
   const auto refused = [&](const char* name, const char* value, std::string_view words) {
     const Setting setting(name, value);
-    reset();
+    fake_.reset();
     expect_failure(failure_of([&] { make_cuda_device(0); }), Status::Device, {words});
   };
   refused("FAKE_CUDA_VERSION", "11030", "the CUDA driver is of version 11.3; needed is 11.4");
   refused("FAKE_CUDA_DEVICES", "0", "CUDA_ERROR_NO_DEVICE");
   refused("FAKE_CUDA_COMPUTE", "61", "it is of compute capability 6.1; needed is 7.5");
-  reset();
+  fake_.reset();
   expect_failure(failure_of([&] { make_cuda_device(1); }), Status::Device,
                  {"no device cuda:1: the CUDA driver has 1"});
   EXPECT_EQ(list_cuda_devices().size(), 1u);
@@ -352,11 +321,11 @@ void do_all(CudaDevice& on) {
   const std::vector<Launch> launches{there.launch, back.launch};
   const Ref<Event> begin = on.record(*queue);
   const Ref<Prepared> prepared = on.prepare(launches);
-  prepared->run(queue.get(), StopSignal());
+  prepared->run(queue.get(), kNever);
   there.variables[0] = 2;
   prepared->changed();
-  prepared->run(queue.get(), StopSignal());
-  on.launch(queue.get(), back.launch, StopSignal());
+  prepared->run(queue.get(), kNever);
+  on.launch(queue.get(), back.launch, kNever);
   const Ref<Event> end = on.record(*queue);
   on.wait(queue.get());
   EXPECT_EQ(on.status(*queue), 0);
@@ -390,7 +359,7 @@ TEST_F(CudaTest, AnErrorOfEachCallIsToldAndHarmsNothing) {
     if (is_of_words(symbol)) continue;
     bool was_told = false;
     for (int n = 1; n <= kFailures; ++n) {
-      reset();
+      fake_.reset();
       Error error(Status::Ok, "");
       {
         const Setting fail("FAKE_CUDA_FAIL", cat(symbol, ":", n, ":801"));
@@ -405,23 +374,23 @@ TEST_F(CudaTest, AnErrorOfEachCallIsToldAndHarmsNothing) {
             << symbol << ": " << error.message();
       }
       if (!cleans_up(symbol)) {
-        EXPECT_EQ(left(), "") << symbol << ", call " << n;
+        EXPECT_EQ(fake_.left(), "") << symbol << ", call " << n;
       }
       do_all(*make_cuda_device(0));
     }
     EXPECT_TRUE(was_told || cleans_up(symbol)) << symbol;
   }
-  reset();  // a context that could not be popped is current
+  fake_.reset();  // a context that could not be popped is current
 }
 
 TEST_F(CudaTest, OutOfMemoryIsToldAsThat) {
   for (const char* symbol : {"cuMemAlloc_v2", "cuMemHostAlloc", "cuModuleLoadDataEx",
                              "cuGraphInstantiateWithFlags", "cuStreamCreate"}) {
-    reset();
+    fake_.reset();
     const Setting fail("FAKE_CUDA_FAIL", cat(symbol, ":1:2"));
     expect_failure(failure_of([&] { do_all(*make_cuda_device(0)); }), Status::OutOfMemory,
                    {symbol, "CUDA_ERROR_OUT_OF_MEMORY"});
-    EXPECT_EQ(left(), "") << symbol;
+    EXPECT_EQ(fake_.left(), "") << symbol;
   }
 }
 
@@ -431,7 +400,7 @@ TEST_F(CudaTest, ALostDeviceStaysLost) {
   const Setting devices("FAKE_CUDA_DEVICES", "2");
   for (const char* symbol : {"cuStreamSynchronize", "cuMemcpyHtoDAsync_v2", "cuLaunchKernel",
                              "cuGraphLaunch", "cuEventRecord", "cuModuleLoadDataEx"}) {
-    reset();
+    fake_.reset();
     const auto lost = make_cuda_device(0), other = make_cuda_device(1);
     const Ref<Buffer> buffer = lost->allocate(64);
     {
@@ -469,14 +438,15 @@ TEST_F(CudaTest, AKernelThatFaultsLosesItsDeviceAlone) {
   Launch launch;
   launch.executable = faulty.get();
   launch.arguments = arguments;
-  device().launch(queue.get(), launch, StopSignal());
+  device().launch(queue.get(), launch, kNever);
   expect_failure(failure_of([&] { device().wait(queue.get()); }), Status::DeviceLost,
                  {"cuStreamSynchronize: CUDA_ERROR_ILLEGAL_ADDRESS"});
-  EXPECT_NE(fault().find("in no allocation of the device"), std::string::npos) << fault();
+  EXPECT_NE(fake_.fault().find("in no allocation of the device"), std::string::npos)
+      << fake_.fault();
   expect_failure(failure_of([&] { values_in(device(), *out); }), Status::DeviceLost);
   EXPECT_EQ(values_in(*other, *there), (Values{1, 2, 3}));
   // Memory of one device is not the other's.
-  EXPECT_EQ(count_("context"), 2);
+  EXPECT_EQ(fake_.count("context"), 2);
 }
 
 TEST_F(CudaTest, AForkLeavesTheDeviceBehind) {
@@ -486,9 +456,9 @@ TEST_F(CudaTest, AForkLeavesTheDeviceBehind) {
     const Error error = failure_of([&] { values_in(device(), *there); });
     const bool is_told = error.status() == Status::DeviceLost &&
                          error.message().find("stayed behind") != std::string::npos;
-    const int64_t before = count_("calls");
+    const int64_t before = fake_.count("calls");
     device_.reset();
-    _exit(is_told && count_("calls") == before ? 0 : 1);
+    _exit(is_told && fake_.count("calls") == before ? 0 : 1);
   }
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);

@@ -34,7 +34,8 @@ inline Ref<Context> planning_context() {
 inline std::vector<BackendInfo> computing_backends() {
   std::vector<BackendInfo> found;
   for (const BackendInfo& backend : known_backends(Drivers::LeaveClosed))
-    if (backend.available && backend.name != "null" && backend.name != "opencl")
+    if (backend.available && backend.name != "null" && backend.name != "opencl" &&
+        backend.name != "cuda")
       found.push_back(backend);
   return found;
 }
