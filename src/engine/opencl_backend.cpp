@@ -36,9 +36,9 @@ class OpenClBackend : public Backend {
   const Machine& machine() const override { return machine_; }
   std::vector<Code> render(std::span<const LinearProgram> programs, Form) override {
     for (const LinearProgram& program : programs)
-      require(device_->facts().has_float64 || !uses_float64(program), Status::Unsupported, "kernel ",
-              program.name, " computes with float64, which the device \"", device_->name(), "\" (",
-              device_->facts().model, ") has not");
+      require(device_->facts().has_float64 || !uses_float64(program), Status::Unsupported,
+              "kernel ", program.name, " computes with float64, which the device \"",
+              device_->name(), "\" (", device_->facts().model, ") has not");
     return render_opencl(programs);
   }
   std::string listing(const LinearProgram& program) override {

@@ -150,7 +150,8 @@ class RandomLinear {
     const DType word = kUInt64;
     const LinearId base = emit(Op::Scratch, kAddress, {}, 0);
     const LinearId none = emit(Op::Const, word, {}, 0);
-    const LinearId loop = emit(Op::Loop, kInt64, {int64(0), int64(p_.scratch_bytes / word.bytes())}, 1);
+    const LinearId loop =
+        emit(Op::Loop, kInt64, {int64(0), int64(p_.scratch_bytes / word.bytes())}, 1);
     emit(Op::Store, kVoid, {base, loop, none});
     emit(Op::EndLoop, kVoid, {loop});
   }

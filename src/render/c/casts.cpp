@@ -93,7 +93,8 @@ std::string Helpers::scalar_cast(DType from, DType to) {
              "  if (x <= $5) return $6;\n"
              "  return x == x ? ($0)x : 0;\n"
              "}",
-             {t, name, f, cat(exponent, from == kFloat32 ? "f" : ""), literal(dialect_, to, highest_bits(to)),
+             {t, name, f, cat(exponent, from == kFloat32 ? "f" : ""),
+              literal(dialect_, to, highest_bits(to)),
               to.is_signed() ? cat("-0x1p", exponent, from == kFloat32 ? "f" : "") : "0",
               literal(dialect_, to, lowest_bits(to))}));
   return name;
@@ -139,18 +140,19 @@ std::string Helpers::saturated(const std::string& name, DType from, DType to,
   const DType direct = to.bits() < 32 ? kInt32.with_lanes(to.lanes) : to;
   const std::string converted = type(direct), narrow = cast(direct, to);
   if (!first(name)) return name;
-  const std::string portable = fill(
-                                   "INLINE $0 $1($2 a) {\n"
-                                   "  const $3 inside = ($3)((a > $4) & (a < $5));\n"
-                                   "  const $2 kept = ($2)(($3)a & inside);\n"
-                                   "  const $0 numbers = $6(__builtin_convertvector(kept, $7));\n",
-                                   {t, name, f, m, low, high, narrow, converted}) +
-                               fill(
-                                   "  const $0 r = $1($2(($3)(a >= $4)), $5($6), numbers);\n"
-                                   "  return $1($2(($3)(a <= $7)), $5($8), r);\n"
-                                   "}",
-                                   {t, choose, above, m, high, most, literal(dialect_, to, highest_bits(to)),
-                                    low, literal(dialect_, to, lowest_bits(to))});
+  const std::string portable =
+      fill(
+          "INLINE $0 $1($2 a) {\n"
+          "  const $3 inside = ($3)((a > $4) & (a < $5));\n"
+          "  const $2 kept = ($2)(($3)a & inside);\n"
+          "  const $0 numbers = $6(__builtin_convertvector(kept, $7));\n",
+          {t, name, f, m, low, high, narrow, converted}) +
+      fill(
+          "  const $0 r = $1($2(($3)(a >= $4)), $5($6), numbers);\n"
+          "  return $1($2(($3)(a <= $7)), $5($8), r);\n"
+          "}",
+          {t, choose, above, m, high, most, literal(dialect_, to, highest_bits(to)), low,
+           literal(dialect_, to, lowest_bits(to))});
   write_native(native_cast(from, to), name, t, cat(f, " a"),
                cat("#ifdef VECTORS\n", portable, "\n#else\n", lanes, "\n#endif"));
   return name;

@@ -170,7 +170,8 @@ class Function {
     }
     const std::string& i = names_[at] = cat("k", at);  // i64 is a type
     const std::string step =
-        op.imm == 1 ? cat("++", i) : cat(i, " += ", op.imm, op.imm > INT32_MAX ? dialect_.long_suffix : "");
+        op.imm == 1 ? cat("++", i)
+                    : cat(i, " += ", op.imm, op.imm > INT32_MAX ? dialect_.long_suffix : "");
     line(cat("for (i64 ", i, " = ", name(op, 0), "; ", i, " < ", end, "; ", step, ") {"));
     ++depth_;
   }
@@ -193,7 +194,8 @@ class Function {
       case Op::LaunchArg:
         return define(at, "n", dialect_.leaf(program_, op));
       case Op::Address:
-        return address(at, "p", spaces_[op.src[0]], cat(name(op, 0), " + ", term(name(op, 1), op.imm)));
+        return address(at, "p", spaces_[op.src[0]],
+                       cat(name(op, 0), " + ", term(name(op, 1), op.imm)));
       default:
         return define(at, "v", expression(at, op));
     }
@@ -253,7 +255,8 @@ class Function {
     int64_t apart = 1;
     for (size_t axis = 0; axis < program_.group.size(); ++axis) {
       const int64_t size = program_.group[axis];
-      if (op.imm >> axis & 1) value = cat(function, "(", value, ", folds, thread, ", apart, ", ", size, ")");
+      if (op.imm >> axis & 1)
+        value = cat(function, "(", value, ", folds, thread, ", apart, ", ", size, ")");
       apart *= size;
     }
     return value;
@@ -288,7 +291,8 @@ class Function {
       const auto index = static_cast<uint64_t>(source(op, 1).imm);
       return cat(
           name(op, 0),
-          displaced(static_cast<int64_t>(index * static_cast<uint64_t>(dtype.bytes()) + bits(op)), dialect_));
+          displaced(static_cast<int64_t>(index * static_cast<uint64_t>(dtype.bytes()) + bits(op)),
+                    dialect_));
     }
     return cat(name(op, 0), " + ", term(name(op, 1), dtype.bytes()), displaced(op.imm, dialect_));
   }
@@ -326,9 +330,10 @@ class Function {
     const bool masked = op.count > 3, strided = dtype.lanes > 1 && op.aux != 1;
     const bool lane_index = source(op, 1).dtype.lanes > 1;
     const Space space = spaces_[op.src[0]];
-    const std::string function = lane_index           ? helpers_.scatter(dtype, masked, space)
-                                 : masked && !strided ? helpers_.adjacent_masked(false, dtype, space)
-                                                      : helpers_.store(dtype, strided, masked, space);
+    const std::string function = lane_index ? helpers_.scatter(dtype, masked, space)
+                                 : masked && !strided
+                                     ? helpers_.adjacent_masked(false, dtype, space)
+                                     : helpers_.store(dtype, strided, masked, space);
     const std::string value = is_mask(dtype) ? mask(op, 2, mask_of(dtype)) : name(op, 2);
     line(cat(function, "(", place(op, dtype), ", ", value, tail(op, dtype, strided, 3), ");"));
   }
@@ -339,7 +344,7 @@ class Function {
   bool is_part_;
   std::vector<std::string> names_;
   std::vector<bool> is_used_;
-  std::vector<DType> types_;  // at first: the masks that users want
+  std::vector<DType> types_;   // at first: the masks that users want
   std::vector<Space> spaces_;  // of addresses
   std::string body_;
   size_t depth_ = 1;
@@ -358,8 +363,7 @@ bool is_identifier(const std::string& name) {
 
 std::string displaced(int64_t bytes, const Dialect& dialect) {
   if (bytes == 0) return "";
-  if (bytes == INT64_MIN)
-    return cat(" + (-9223372036854775807", dialect.long_suffix, " - 1)");
+  if (bytes == INT64_MIN) return cat(" + (-9223372036854775807", dialect.long_suffix, " - 1)");
   return bytes > 0 ? cat(" + ", bytes) : cat(" - ", -bytes);
 }
 

@@ -138,12 +138,14 @@ void Helpers::write_both(const std::string& with_vectors, const std::string& wit
 }
 
 std::string Helpers::constant(DType dtype, uint64_t bits) {
-  const std::string one =
-      dtype.is_bool() && dtype.lanes > 1 ? (bits ? "-1" : "0") : literal(dialect_, dtype.element(), bits);
+  const std::string one = dtype.is_bool() && dtype.lanes > 1
+                              ? (bits ? "-1" : "0")
+                              : literal(dialect_, dtype.element(), bits);
   const size_t call = one.find("_of_bits");
   if (call != std::string::npos && first(one.substr(0, call) + "_of_bits")) {
     const bool wide = dtype.scalar == ScalarType::Float64;
-    write(same_bits(wide ? "f64" : "f32", wide ? "f64_of_bits" : "f32_of_bits", wide ? "u64" : "u32"));
+    write(same_bits(wide ? "f64" : "f32", wide ? "f64_of_bits" : "f32_of_bits",
+                    wide ? "u64" : "u32"));
   }
   return dtype.lanes == 1 ? one : cat(splat(dtype), "(", one, ")");
 }
@@ -305,8 +307,8 @@ std::string Helpers::dot(DotKind kind, DType sum) {
 std::string Helpers::group_fold(Op op, DType dtype, bool of_bools) {
   const std::string t = type(dtype);
   const std::string name = cat(of_bools ? "group_fold_bools_" : "group_fold_", word_of(op), "_", t);
-  const std::string step = of_bools ? mask_arithmetic(op, dtype, "a", "b")
-                                    : arithmetic(op, dtype, "a", "b");
+  const std::string step =
+      of_bools ? mask_arithmetic(op, dtype, "a", "b") : arithmetic(op, dtype, "a", "b");
   const Pointer& shared = dialect_.pointer(Space::Shared);
   if (first(name))
     write(
@@ -316,9 +318,9 @@ std::string Helpers::group_fold(Op op, DType dtype, bool of_bools) {
              "  $3 /* the fold before has been read */\n"
              "  values[thread] = x;\n"
              "  $3\n"
-             "  for (int half = size / 2; half > 0; half /= 2) {\n"
-             "    if (place < half) {\n"
-             "      const $0 a = values[thread], b = values[thread + half * apart];\n"
+             "  for (int n = size / 2; n > 0; n /= 2) {\n"
+             "    if (place < n) {\n"
+             "      const $0 a = values[thread], b = values[thread + n * apart];\n"
              "      values[thread] = $4;\n"
              "    }\n"
              "    $3\n"

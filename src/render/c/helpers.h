@@ -48,8 +48,8 @@ class Helpers {
   std::string fold_of_mask(Op op, DType mask);     // (mask)
   // (value, memory of the group, thread, how far apart those that are folded are, how many)
   std::string group_fold(Op op, DType dtype, bool of_bools);
-  std::string check();                             // (status, b8, number, position)
-  std::string check_of_mask(DType mask);           // the same
+  std::string check();                    // (status, b8, number, position)
+  std::string check_of_mask(DType mask);  // the same
   // A constant, with what it needs.
   std::string constant(DType dtype, uint64_t bits);
 

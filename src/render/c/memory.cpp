@@ -92,19 +92,18 @@ std::string Helpers::store(DType dtype, bool strided, bool masked, Space space) 
 
 std::string Helpers::gather(DType dtype, bool masked, Space space) {
   const std::string index = type(kInt64.with_lanes(dtype.lanes));
-  return lane_access(access(masked ? "gather_masked_" : "gather_", dtype, space), dtype, "",
-                     {space, cat(", ", index, " index"),
-                      cat("p + (address)AT(index, l) * ", dtype.bytes())},
-                     masked);
+  return lane_access(
+      access(masked ? "gather_masked_" : "gather_", dtype, space), dtype, "",
+      {space, cat(", ", index, " index"), cat("p + (address)AT(index, l) * ", dtype.bytes())},
+      masked);
 }
 
 std::string Helpers::scatter(DType dtype, bool masked, Space space) {
   const std::string t = type(dtype), index = type(kInt64.with_lanes(dtype.lanes));
-  return lane_access(access(masked ? "scatter_masked_" : "scatter_", dtype, space), dtype,
-                     cat(", ", t, " x"),
-                     {space, cat(", ", index, " index"),
-                      cat("p + (address)AT(index, l) * ", dtype.bytes())},
-                     masked);
+  return lane_access(
+      access(masked ? "scatter_masked_" : "scatter_", dtype, space), dtype, cat(", ", t, " x"),
+      {space, cat(", ", index, " index"), cat("p + (address)AT(index, l) * ", dtype.bytes())},
+      masked);
 }
 
 // One lane after the other: a load if there is no value parameter.

@@ -64,6 +64,10 @@ ROUNDED(floor_f64, f64, floor)
 ROUNDED(ceil_f64, f64, ceil)
 ROUNDED(trunc_f64, f64, trunc)
 ROUNDED(rint_f64, f64, rint)
+#undef floor
+#undef ceil
+#undef trunc
+#undef rint
 #define floor floor_f64
 #define ceil ceil_f64
 #define trunc trunc_f64
@@ -149,8 +153,10 @@ std::string leaf(const LinearProgram& program, const LinearOp& op) {
       return cat("n_", op.imm, c::is_identifier(label) ? cat(" /* ", label, " */") : "");
     }
     default:
-      return op.imm >= 3 ? cat("(i64)get_local_id(", op.imm - 3, ")")
-                         : op.imm == 0 ? "piece" : op.imm == 1 ? "piece + 1" : "0";
+      return op.imm >= 3   ? cat("(i64)get_local_id(", op.imm - 3, ")")
+             : op.imm == 0 ? "piece"
+             : op.imm == 1 ? "piece + 1"
+                           : "0";
   }
 }
 

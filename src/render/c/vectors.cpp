@@ -227,7 +227,8 @@ std::string Helpers::halving(const std::string& name, DType dtype, const std::st
     low += cat(", ", l);
     high += cat(", ", dtype.lanes / 2 + l);
   }
-  const std::string one = type_name(dtype.element()), halves = type(dtype.with_lanes(dtype.lanes / 2));
+  const std::string one = type_name(dtype.element()),
+                    halves = type(dtype.with_lanes(dtype.lanes / 2));
   if (!dialect_.is_gnu)
     return fill(
         "INLINE $0 $1($2 v) {\n"

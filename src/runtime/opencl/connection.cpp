@@ -70,10 +70,9 @@ std::string missing(const Functions& cl, cl_device_id id) {
     cl_device_fp_config bit;
     const char* what;
   };
-  constexpr Need kNeeds[] = {
-      {CL_FP_INF_NAN, "infinities and NaN"},
-      {CL_FP_ROUND_TO_NEAREST, "rounding to nearest"},
-      {CL_FP_DENORM, "denormal numbers"}};
+  constexpr Need kNeeds[] = {{CL_FP_INF_NAN, "infinities and NaN"},
+                             {CL_FP_ROUND_TO_NEAREST, "rounding to nearest"},
+                             {CL_FP_DENORM, "denormal numbers"}};
   for (const Need& need : kNeeds)
     if (!(floats & need.bit)) return cat("its floats have no ", need.what);
   if (!rounds_divisions(floats) && !has_float64(cl, id))
@@ -85,16 +84,16 @@ Facts facts_of(const Functions& cl, cl_platform_id platform, cl_device_id id, si
   Facts facts;
   facts.name = number == 0 ? "opencl" : cat("opencl:", number);
   facts.model = text_of(cl, id, CL_DEVICE_NAME);
-  facts.platform = cat(text_of(cl, platform, CL_PLATFORM_NAME), ", ",
-                       text_of(cl, id, CL_DEVICE_VERSION), ", driver ",
-                       text_of(cl, id, CL_DRIVER_VERSION));
+  facts.platform =
+      cat(text_of(cl, platform, CL_PLATFORM_NAME), ", ", text_of(cl, id, CL_DEVICE_VERSION),
+          ", driver ", text_of(cl, id, CL_DRIVER_VERSION));
   facts.missing = missing(cl, id);
-  facts.memory_bytes =
-      static_cast<int64_t>(fact_of<cl_ulong>(cl, id, CL_DEVICE_GLOBAL_MEM_SIZE));
+  facts.memory_bytes = static_cast<int64_t>(fact_of<cl_ulong>(cl, id, CL_DEVICE_GLOBAL_MEM_SIZE));
   facts.buffer_bytes =
       static_cast<int64_t>(fact_of<cl_ulong>(cl, id, CL_DEVICE_MAX_MEM_ALLOC_SIZE));
   facts.shared_bytes = static_cast<int64_t>(fact_of<cl_ulong>(cl, id, CL_DEVICE_LOCAL_MEM_SIZE));
-  facts.group_threads = static_cast<int64_t>(fact_of<size_t>(cl, id, CL_DEVICE_MAX_WORK_GROUP_SIZE));
+  facts.group_threads =
+      static_cast<int64_t>(fact_of<size_t>(cl, id, CL_DEVICE_MAX_WORK_GROUP_SIZE));
   facts.units = fact_of<cl_uint>(cl, id, CL_DEVICE_MAX_COMPUTE_UNITS);
   facts.has_float64 = has_float64(cl, id);
   facts.rounds_divisions =
@@ -128,8 +127,8 @@ std::vector<FoundDevice> find_devices(const Functions& cl) {
     count = 0;
     if (cl.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, nullptr, &count) != CL_SUCCESS) continue;
     std::vector<cl_device_id> ids(count);
-    if (count == 0 || cl.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, count, ids.data(),
-                                        nullptr) != CL_SUCCESS)
+    if (count == 0 ||
+        cl.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, count, ids.data(), nullptr) != CL_SUCCESS)
       continue;
     for (cl_device_id id : ids) found.push_back({id, facts_of(cl, platform, id, found.size())});
   }

@@ -71,9 +71,9 @@ ClKernel::ClKernel(Ref<ClProgram> program, const Code& code)
   const int64_t threads = group_[0] * group_[1] * group_[2];
   if (threads <= most_threads_) return;
   cl.clReleaseKernel(kernel_);
-  throw Error(Status::Device,
-              cat("kernel ", name_, " is of groups of ", threads, " threads; compiled for the device \"",
-                  connection.facts().name, "\" it can have ", most_threads_));
+  throw Error(Status::Device, cat("kernel ", name_, " is of groups of ", threads,
+                                  " threads; compiled for the device \"", connection.facts().name,
+                                  "\" it can have ", most_threads_));
 }
 
 ClKernel::~ClKernel() {
@@ -115,7 +115,8 @@ void ClKernel::enqueue(cl_command_queue queue, const Launch& launch) {
   } else {
     // Few pieces are for as many units; the last group is filled up, with items that do nothing.
     const int64_t a_unit = (pieces + connection.facts().units - 1) / connection.facts().units;
-    const int64_t together = std::clamp<int64_t>(a_unit, 1, std::min(kItemsTogether, most_threads_));
+    const int64_t together =
+        std::clamp<int64_t>(a_unit, 1, std::min(kItemsTogether, most_threads_));
     local[0] = size_of(together);
     global[0] = size_of((pieces + together - 1) / together * together);
   }
@@ -131,9 +132,10 @@ void ClEvent::wait() const {
 
 cl_ulong ClEvent::time() const {
   cl_ulong nanoseconds = 0;
-  connection_->check(connection_->cl().clGetEventProfilingInfo(
-                         event_, CL_PROFILING_COMMAND_END, sizeof nanoseconds, &nanoseconds, nullptr),
-                     "clGetEventProfilingInfo", "the time of what was launched");
+  connection_->check(
+      connection_->cl().clGetEventProfilingInfo(event_, CL_PROFILING_COMMAND_END,
+                                                sizeof nanoseconds, &nanoseconds, nullptr),
+      "clGetEventProfilingInfo", "the time of what was launched");
   return nanoseconds;
 }
 
@@ -157,29 +159,29 @@ ClQueue::~ClQueue() {
 void ClQueue::write(cl_mem to, int64_t offset, const void* from, int64_t bytes, bool waits) const {
   connection_->check_usable();
   if (bytes == 0) return;
-  connection_->check_done(
-      connection_->cl().clEnqueueWriteBuffer(queue_, to, waits ? CL_TRUE : CL_FALSE, size_of(offset),
-                                             size_of(bytes), from, 0, nullptr, nullptr),
-      "clEnqueueWriteBuffer", cat(bytes, " bytes"));
+  connection_->check_done(connection_->cl().clEnqueueWriteBuffer(
+                              queue_, to, waits ? CL_TRUE : CL_FALSE, size_of(offset),
+                              size_of(bytes), from, 0, nullptr, nullptr),
+                          "clEnqueueWriteBuffer", cat(bytes, " bytes"));
 }
 
 void ClQueue::read(void* to, cl_mem from, int64_t offset, int64_t bytes, bool waits) const {
   connection_->check_usable();
   if (bytes == 0) return;
-  connection_->check_done(
-      connection_->cl().clEnqueueReadBuffer(queue_, from, waits ? CL_TRUE : CL_FALSE, size_of(offset),
-                                            size_of(bytes), to, 0, nullptr, nullptr),
-      "clEnqueueReadBuffer", cat(bytes, " bytes"));
+  connection_->check_done(connection_->cl().clEnqueueReadBuffer(
+                              queue_, from, waits ? CL_TRUE : CL_FALSE, size_of(offset),
+                              size_of(bytes), to, 0, nullptr, nullptr),
+                          "clEnqueueReadBuffer", cat(bytes, " bytes"));
 }
 
 void ClQueue::copy(cl_mem to, int64_t to_offset, cl_mem from, int64_t from_offset,
                    int64_t bytes) const {
   connection_->check_usable();
   if (bytes == 0 || (to == from && to_offset == from_offset)) return;
-  connection_->check(
-      connection_->cl().clEnqueueCopyBuffer(queue_, from, to, size_of(from_offset),
-                                            size_of(to_offset), size_of(bytes), 0, nullptr, nullptr),
-      "clEnqueueCopyBuffer", cat(bytes, " bytes"));
+  connection_->check(connection_->cl().clEnqueueCopyBuffer(queue_, from, to, size_of(from_offset),
+                                                           size_of(to_offset), size_of(bytes), 0,
+                                                           nullptr, nullptr),
+                     "clEnqueueCopyBuffer", cat(bytes, " bytes"));
 }
 
 void ClQueue::clear_status() const {
