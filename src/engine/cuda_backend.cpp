@@ -25,11 +25,17 @@ Machine machine_of(const CudaFacts& facts, const PtxTarget& target) {
   return machine;
 }
 
+PtxTarget target_of(const CudaFacts& facts) {
+  PtxTarget target = ptx_target(facts.compute);
+  target.parameter_alignment = kCudaAlignment;
+  return target;
+}
+
 class CudaBackend : public Backend {
  public:
   CudaBackend(const Flags& flags, int64_t number)
-      : device_(make_cuda_device(number, {PtxTarget{}.parameter_alignment, flags.memory_kept})),
-        target_(ptx_target(device_->facts().compute)),
+      : device_(make_cuda_device(number, {flags.memory_kept})),
+        target_(target_of(device_->facts())),
         machine_(machine_of(device_->facts(), target_)) {}
   Device& device() override { return *device_; }
   const Machine& machine() const override { return machine_; }
@@ -37,7 +43,7 @@ class CudaBackend : public Backend {
   std::vector<Code> render(std::span<const LinearProgram> programs, Form) override {
     std::vector<Code> codes;
     for (const LinearProgram& program : programs)
-      codes.push_back(device_->assemble(render_ptx(program, target_)));
+      codes.push_back(device_->assemble(units_of(program)));
     return codes;
   }
   std::string listing(const LinearProgram& program) override {
@@ -45,6 +51,18 @@ class CudaBackend : public Backend {
   }
 
  private:
+  // The program, and where it relies on its arguments' alignment what does not.
+  std::vector<Code> units_of(const LinearProgram& program) const {
+    PtxTarget any = target_;
+    any.parameter_alignment = 1;
+    std::vector<Code> units{render_ptx(program, target_)};
+    if (render_ptx(program, any).text == units[0].text) return units;
+    LinearProgram named = program;
+    named.name += kAnyAlignment;
+    units.push_back(render_ptx(named, any));
+    return units;
+  }
+
   std::unique_ptr<CudaDevice> device_;
   PtxTarget target_;
   Machine machine_;

@@ -12,7 +12,7 @@ using namespace tiny::cuda;       // NOLINT(google-build-using-namespace)
 
 namespace {
 
-constexpr std::string_view kCubinMark = "EMULATED CUBIN\n";
+constexpr std::string_view kCubinMark = "EMULATED CUBIN\n", kUnitMark = "EMULATED UNIT\n";
 constexpr unsigned kThreadsMax = 1024, kGridMax = 65535;  // of a block; of a grid's y and z
 constexpr uint32_t kSharedMax = 227 << 10, kSharedUnasked = 48 << 10;
 
@@ -55,6 +55,23 @@ Result read_module(std::string_view text, Module& module, std::string& words) {
     return kNoBinary;
   }
   return kSuccess;
+}
+
+// PTX, or what has been linked of several units.
+Result read_image(std::string_view image, Module& module, std::string& words) {
+  if (!image.starts_with(kCubinMark)) return read_module(image, module, words);
+  image.remove_prefix(kCubinMark.size() + kUnitMark.size());
+  Result result = kSuccess;
+  for (bool goes_on = true; goes_on && result == kSuccess;) {
+    const size_t end = image.find(kUnitMark);
+    Module unit;
+    result = read_module(image.substr(0, end), unit, words);
+    module.entries.merge(unit.entries);
+    if (!unit.entries.empty()) result = kInvalidImage;  // an entry twice
+    goes_on = end != std::string_view::npos;
+    if (goes_on) image.remove_prefix(end + kUnitMark.size());
+  }
+  return result;
 }
 
 Result check_geometry(const CUfunc_st& f, const KernelLaunch& launch) {
@@ -141,10 +158,11 @@ Result cuLinkAddData_v2(CUlinkState_st* link, LinkInput kind, void* data, size_t
   if (!call.driver.links.find(link) || link->is_complete) return kInvalidHandle;
   const auto* text = static_cast<const char*>(data);
   if (kind != kLinkInputPtx || bytes == 0 || text[bytes - 1] != '\0') return kInvalidValue;
-  link->text = text;
   Module module;
   std::string words;
-  return read_module(link->text, module, words);
+  const Result result = read_module(text, module, words);
+  if (result == kSuccess) link->text += std::string(kUnitMark) + text;
+  return result;
 }
 
 Result cuLinkComplete(CUlinkState_st* link, void** image, size_t* bytes) {
@@ -168,11 +186,9 @@ Result cuModuleLoadDataEx(CUmod_st** module, const void* image, unsigned count, 
                           void** values) {
   FakeCall call("cuModuleLoadDataEx", FakeCall::Needs::Context);
   if (call.result != kSuccess) return call.result;
-  std::string_view text = static_cast<const char*>(image);
-  if (text.starts_with(kCubinMark)) text.remove_prefix(kCubinMark.size());
   CUmod_st* made = call.driver.modules.make();
   std::string words;
-  const Result result = read_module(text, made->module, words);
+  const Result result = read_image(static_cast<const char*>(image), made->module, words);
   if (result != kSuccess) {
     call.driver.modules.erase(made);
     say(options, values, count, words);

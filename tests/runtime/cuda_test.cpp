@@ -64,7 +64,7 @@ class CudaTest : public ::testing::Test {
   // out[i] = in[i] + n for begin <= i < end
   static Ref<Executable> add_number(CudaDevice& on, bool as_cubin = true) {
     Code code = render_ptx(add_number_program(), ptx_target(on.facts().compute));
-    if (as_cubin) code = on.assemble(std::move(code));
+    if (as_cubin) code = on.assemble({&code, 1});
     return on.load({&code, 1})[0];
   }
 
@@ -263,11 +263,30 @@ TEST_F(CudaTest, AFailedCheckIsTheQueuesStatus) {
   EXPECT_EQ(status_of(1), 0);
 }
 
-TEST_F(CudaTest, ArgumentsThatAreNotAlignedAreNamed) {
-  Adding adding(add_number(device()), buffer(device(), {1, 2}), buffer(device(), {0, 0}), 1);
+// The second entry subtracts here, which tells it from the first.
+TEST_F(CudaTest, ArgumentsThatAreNotAlignedHaveAnEntryOfTheirOwn) {
+  LinearProgram any = add_number_program();
+  any.name += kAnyAlignment;
+  for (LinearOp& op : any.ops)
+    if (op.op == Op::Add) op.op = Op::Sub;
+  const std::vector<Code> units{render_ptx(add_number_program(), ptx_target(90)),
+                                render_ptx(any, ptx_target(90))};
+  const Code code = device().assemble(units);
+  Adding adding(device().load({&code, 1})[0], buffer(device(), {10, 20, 30}),
+                buffer(device(), {0, 0, 0}), 1);
+  adding.launch.end = 2;
+  device().launch(nullptr, adding.launch, kNever);
+  EXPECT_EQ(values_in(device(), *adding.out), (Values{11, 21, 0}));
+  // Also where only what a graph's node points to moves.
+  const std::vector<Launch> launches{adding.launch, adding.launch};
+  const Ref<Prepared> prepared = device().prepare(launches);
+  const Ref<Queue> queue = device().make_queue();
+  prepared->run(queue.get(), kNever);
   adding.arguments[1].byte_offset = 8;
-  expect_failure(failure_of([&] { device().launch(nullptr, adding.launch, kNever); }),
-                 Status::Unsupported, {"kernel E_n: argument 1 begins at byte 8"});
+  prepared->changed();
+  prepared->run(queue.get(), kNever);
+  device().wait(queue.get());
+  EXPECT_EQ(values_in(device(), *adding.out), (Values{11, 9, 19}));
 }
 
 TEST_F(CudaTest, WhatTheAssemblerRefusesIsTold) {
@@ -281,9 +300,9 @@ TEST_F(CudaTest, WhatTheAssemblerRefusesIsTold) {
                  {"kernel wrong", "CUDA_ERROR_INVALID_PTX", "unknown instruction"});
   code.text = ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry other() { ret; }\n";
   expect_failure(failure_of([&] { device().load({&code, 1}); }), Status::Device,
-                 {"cuModuleGetFunction: CUDA_ERROR_NOT_FOUND"});
+                 {"the module has no kernel wrong"});
   code.text = ".version 7.8\n.target sm_100\n.address_size 64\n.visible .entry wrong() { ret; }\n";
-  expect_failure(failure_of([&] { device().assemble(code); }), Status::Device,
+  expect_failure(failure_of([&] { device().assemble({&code, 1}); }), Status::Device,
                  {"cuLinkAddData_v2: CUDA_ERROR_NO_BINARY_FOR_GPU"});
 }
 
@@ -305,7 +324,7 @@ TEST_F(CudaTest, WhyThereIsNoDevice) {
 // All that a user of the device does, with calls of every function of the driver.
 void do_all(CudaDevice& on) {
   Code ptx = render_ptx(add_number_program(), ptx_target(90));
-  const Code cubin = on.assemble(ptx);
+  const Code cubin = on.assemble({&ptx, 1});
   const Ref<Executable> code = on.load({&cubin, 1})[0];
   ptx.shared_bytes = 64 << 10;
   on.load({&ptx, 1});

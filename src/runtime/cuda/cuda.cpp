@@ -67,7 +67,7 @@ class CudaDeviceOfDriver : public CudaDevice {
       : name_(cat("cuda:", number)),
         gpu_(make_ref<Gpu>(driver, number, options.memory_kept)),
         facts_(facts_of(*driver, static_cast<int>(number))),
-        rules_{facts_.multiprocessors * kBlocksOfMultiprocessor, options.alignment},
+        blocks_most_(facts_.multiprocessors * kBlocksOfMultiprocessor),
         staging_(gpu_) {
     require(facts_.missing.empty(), Status::Device, "the device ", name_, ", ", facts_.name,
             ", cannot be used: ", facts_.missing);
@@ -113,12 +113,17 @@ class CudaDeviceOfDriver : public CudaDevice {
     });
   }
 
-  Code assemble(Code ptx) override {
-    require(ptx.kind == CodeKind::Ptx, Status::Device, "kernel ", ptx.name, " is not PTX");
-    ptx.bytes = cuda::assemble(*gpu_, ptx.text, ptx.name);
-    ptx.text.clear();
-    ptx.kind = CodeKind::Cubin;
-    return ptx;
+  Code assemble(std::span<const Code> units) override {
+    std::vector<const std::string*> texts;
+    for (const Code& unit : units) {
+      require(unit.kind == CodeKind::Ptx, Status::Device, "kernel ", unit.name, " is not PTX");
+      texts.push_back(&unit.text);
+    }
+    Code code = units.front();
+    code.bytes = cuda::assemble(*gpu_, texts, code.name);
+    code.text.clear();
+    code.kind = CodeKind::Cubin;
+    return code;
   }
 
   // Codes whose text is empty are in the unit of the one before.
@@ -140,12 +145,12 @@ class CudaDeviceOfDriver : public CudaDevice {
   }
   void launch(const Queue* queue, const Launch& launch, const StopSignal& stop) override {
     with(queue, [&](const CudaQueue& on) {
-      launch_one(*gpu_, LaunchArguments(launch, on, rules_.blocks_most, rules_.alignment), on);
+      launch_one(*gpu_, LaunchArguments(launch, on, blocks_most_), on);
       on.obey(stop);
     });
   }
   Ref<Prepared> prepare(std::span<const Launch> launches) override {
-    return prepare_graph(gpu_, rules_, *this, launches);
+    return prepare_graph(gpu_, blocks_most_, *this, launches);
   }
 
   Ref<Queue> make_queue() override { return make_ref<CudaQueue>(gpu_); }
@@ -191,7 +196,7 @@ class CudaDeviceOfDriver : public CudaDevice {
   const std::string name_;
   const Ref<Gpu> gpu_;
   const CudaFacts facts_;
-  const LaunchRules rules_;
+  const int64_t blocks_most_;
   Staging staging_;
   std::mutex lock_;
   std::vector<Ref<CudaQueue>> idle_;  // of what has no queue

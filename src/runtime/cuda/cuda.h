@@ -26,12 +26,17 @@ struct CudaFacts {
 class CudaDevice : public Device {
  public:
   virtual const CudaFacts& facts() const = 0;
-  // PTX as code of kind Cubin, by the driver's assembler; Error{Device} with what that says.
-  virtual Code assemble(Code ptx) = 0;
+  // PTX as code of kind Cubin, by the driver's assembler; Error{Device} with what that says. Of
+  // several units, the result is the first with what the others have beside it.
+  virtual Code assemble(std::span<const Code> units) = 0;
 };
 
+// What a kernel's entry may rely on: its arguments' addresses are multiples of that. Where they are
+// not, the entry of this name behind it is launched, if there is one; else it relies on nothing.
+inline constexpr int64_t kCudaAlignment = 16;
+inline constexpr const char* kAnyAlignment = "_any";
+
 struct CudaOptions {
-  int64_t alignment = 16;           // of what kernels' arguments point to
   int64_t memory_kept = INT64_MAX;  // bytes at most of buffers that are gone
 };
 

@@ -22,8 +22,8 @@ namespace {
 // anything to do, or has another queue; where only arguments have changed, their nodes are told.
 class Graph : public Prepared {
  public:
-  Graph(Ref<Gpu> gpu, const LaunchRules& rules, std::span<const Launch> launches)
-      : gpu_(std::move(gpu)), rules_(rules), launches_(launches) {}
+  Graph(Ref<Gpu> gpu, int64_t blocks_most, std::span<const Launch> launches)
+      : gpu_(std::move(gpu)), blocks_most_(blocks_most), launches_(launches) {}
   void changed() override { has_changed_ = true; }
 
   void run(const Queue* on, const StopSignal& stop) override {
@@ -52,8 +52,7 @@ class Graph : public Prepared {
   std::vector<LaunchArguments> arguments_of(const CudaQueue& queue) const {
     std::vector<LaunchArguments> all;
     all.reserve(launches_.size());
-    for (const Launch& launch : launches_)
-      all.emplace_back(launch, queue, rules_.blocks_most, rules_.alignment);
+    for (const Launch& launch : launches_) all.emplace_back(launch, queue, blocks_most_);
     return all;
   }
 
@@ -116,7 +115,7 @@ class Graph : public Prepared {
   }
 
   const Ref<Gpu> gpu_;
-  const LaunchRules rules_;
+  const int64_t blocks_most_;
   const std::span<const Launch> launches_;
   const CudaQueue* queue_ = nullptr;
   bool has_changed_ = false;
@@ -141,10 +140,10 @@ class Single : public Prepared {
 
 }  // namespace
 
-Ref<Prepared> prepare_graph(Ref<Gpu> gpu, const LaunchRules& rules, Device& device,
+Ref<Prepared> prepare_graph(Ref<Gpu> gpu, int64_t blocks_most, Device& device,
                             std::span<const Launch> launches) {
   if (launches.size() < 2) return make_ref<Single>(device, launches);
-  return make_ref<Graph>(std::move(gpu), rules, launches);
+  return make_ref<Graph>(std::move(gpu), blocks_most, launches);
 }
 
 }  // namespace tiny::cuda

@@ -9,15 +9,10 @@
 
 namespace tiny::cuda {
 
-// How a device launches.
-struct LaunchRules {
-  int64_t blocks_most;  // of a program without groups
-  int64_t alignment;    // of arguments
-};
-
 void launch_one(Gpu& gpu, const LaunchArguments& arguments, const CudaQueue& queue);
 
-Ref<Prepared> prepare_graph(Ref<Gpu> gpu, const LaunchRules& rules, Device& device,
+// `blocks_most`: of a program without groups.
+Ref<Prepared> prepare_graph(Ref<Gpu> gpu, int64_t blocks_most, Device& device,
                             std::span<const Launch> launches);
 
 }  // namespace tiny::cuda

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/kernel_abi.h"
+#include "runtime/cuda/cuda.h"
 #include "runtime/host.h"
 
 namespace tiny::cuda {
@@ -38,7 +39,8 @@ void check_assembled(Gpu& gpu, Result result, const char* call, const std::strin
 
 }  // namespace
 
-std::vector<std::byte> assemble(Gpu& gpu, const std::string& text, const std::string& kernel) {
+std::vector<std::byte> assemble(Gpu& gpu, std::span<const std::string* const> texts,
+                                const std::string& kernel) {
   const Gpu::Scope scope(gpu);
   const Functions& f = gpu.functions();
   ErrorLog log;
@@ -48,8 +50,11 @@ std::vector<std::byte> assemble(Gpu& gpu, const std::string& text, const std::st
   void* image = nullptr;
   size_t bytes = 0;
   const char* call = "cuLinkAddData_v2";
-  Result result = f.cuLinkAddData_v2(link, kLinkInputPtx, const_cast<char*>(text.c_str()),
-                                     text.size() + 1, kernel.c_str(), 0, nullptr, nullptr);
+  Result result = kSuccess;
+  for (const std::string* text : texts)
+    if (result == kSuccess)
+      result = f.cuLinkAddData_v2(link, kLinkInputPtx, const_cast<char*>(text->c_str()),
+                                  text->size() + 1, kernel.c_str(), 0, nullptr, nullptr);
   if (result == kSuccess) {
     call = "cuLinkComplete";
     result = f.cuLinkComplete(link, &image, &bytes);
@@ -78,11 +83,18 @@ Module::~Module() {
   gpu_->clean_up([&](const Functions& f) { f.cuModuleUnload(module_); });
 }
 
-CUfunc_st* Module::function(const std::string& entry) const {
+CUfunc_st* Module::find(const std::string& entry) const {
   const Gpu::Scope scope(*gpu_);
   CUfunc_st* found = nullptr;
-  gpu_->check(gpu_->functions().cuModuleGetFunction(&found, module_, entry.c_str()),
-              "cuModuleGetFunction");
+  const Result result = gpu_->functions().cuModuleGetFunction(&found, module_, entry.c_str());
+  if (result == kNotFound) return nullptr;
+  gpu_->check(result, "cuModuleGetFunction");
+  return found;
+}
+
+CUfunc_st* Module::function(const std::string& entry) const {
+  CUfunc_st* found = find(entry);
+  require(found != nullptr, Status::Device, "the module has no kernel ", entry);
   return found;
 }
 
@@ -90,14 +102,17 @@ CudaExecutable::CudaExecutable(const Code& code, Ref<Module> module)
     : name_(code.name),
       module_(std::move(module)),
       function_(module_->function(code.entry)),
+      any_(module_->find(code.entry + kAnyAlignment)),
       shared_bytes_(static_cast<unsigned>(code.shared_bytes)) {
+  if (!any_) any_ = function_;
   for (size_t axis = 0; axis < 3; ++axis) group_[axis] = static_cast<unsigned>(code.group[axis]);
   if (shared_bytes_ == 0) return;
   Gpu& gpu = module_->gpu();
   const Gpu::Scope scope(gpu);
-  gpu.check(gpu.functions().cuFuncSetAttribute(function_, kMaxDynamicSharedSizeBytes,
-                                               static_cast<int>(shared_bytes_)),
-            "cuFuncSetAttribute");
+  for (CUfunc_st* function : {function_, any_})
+    gpu.check(gpu.functions().cuFuncSetAttribute(function, kMaxDynamicSharedSizeBytes,
+                                                 static_cast<int>(shared_bytes_)),
+              "cuFuncSetAttribute");
 }
 
 // At 0 the number of the first check that failed, plus 1; at 8 the position.
@@ -190,15 +205,11 @@ double CudaEvent::seconds_to(const CudaEvent& later) const {
   return double{milliseconds} * 1e-3;
 }
 
-LaunchArguments::LaunchArguments(const Launch& launch, const CudaQueue& queue, int64_t blocks_most,
-                                 int64_t alignment)
+LaunchArguments::LaunchArguments(const Launch& launch, const CudaQueue& queue, int64_t blocks_most)
     : executable_(static_cast<const CudaExecutable*>(launch.executable)) {
-  for (size_t i = 0; i < launch.arguments.size(); ++i) {
-    const Argument& a = launch.arguments[i];
+  for (const Argument& a : launch.arguments) {
     check_range(*a.buffer, a.byte_offset, 0);
-    require(a.byte_offset % alignment == 0, Status::Unsupported, "kernel ", executable_->name(),
-            ": argument ", i, " begins at byte ", a.byte_offset,
-            " of its memory; on a CUDA device that must be a multiple of ", alignment);
+    is_aligned_ = is_aligned_ && a.byte_offset % kCudaAlignment == 0;
     const Address address =
         static_cast<const CudaBuffer*>(a.buffer)->address() + static_cast<Address>(a.byte_offset);
     values_.push_back(static_cast<int64_t>(address));
@@ -219,7 +230,7 @@ LaunchArguments::LaunchArguments(const Launch& launch, const CudaQueue& queue, i
 KernelNode LaunchArguments::node() const {
   const std::array<unsigned, 3> threads =
       executable_->is_grouped() ? executable_->group() : std::array<unsigned, 3>{1, 1, 1};
-  return {executable_->function(),
+  return {executable_->function(is_aligned_),
           blocks_,
           1,
           1,

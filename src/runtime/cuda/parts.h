@@ -28,14 +28,18 @@ class CudaBuffer : public Buffer {
   Address address_;
 };
 
-// PTX as a CUBIN for the device, by the driver's assembler; Error{Device} with what that says.
-std::vector<std::byte> assemble(Gpu& gpu, const std::string& text, const std::string& kernel);
+// Units of PTX as one CUBIN for the device, by the driver's assembler; Error{Device} with what that
+// says.
+std::vector<std::byte> assemble(Gpu& gpu, std::span<const std::string* const> texts,
+                                const std::string& kernel);
 
 // The driver's module: what one PTX text or CUBIN has.
 class Module : public RefCounted {
  public:
   Module(Ref<Gpu> gpu, const void* image, const std::string& name);
   CUfunc_st* function(const std::string& entry) const;
+  // Null if there is no such entry.
+  CUfunc_st* find(const std::string& entry) const;
   Gpu& gpu() const { return *gpu_; }
 
  private:
@@ -49,7 +53,8 @@ class CudaExecutable : public Executable {
  public:
   CudaExecutable(const Code& code, Ref<Module> module);
   const std::string& name() const { return name_; }
-  CUfunc_st* function() const { return function_; }
+  // For arguments that are aligned (kCudaAlignment), or not.
+  CUfunc_st* function(bool is_aligned) const { return is_aligned ? function_ : any_; }
   bool is_grouped() const { return group_[0] > 0; }
   const std::array<unsigned, 3>& group() const { return group_; }
   unsigned shared_bytes() const { return shared_bytes_; }
@@ -57,7 +62,7 @@ class CudaExecutable : public Executable {
  private:
   const std::string name_;
   const Ref<Module> module_;
-  CUfunc_st* function_;
+  CUfunc_st *function_, *any_;
   std::array<unsigned, 3> group_{};  // 0: a thread a block
   unsigned shared_bytes_;
 };
@@ -103,9 +108,7 @@ class CudaEvent : public Event {
 // The parameters of a kernel's launch, by the order of docs/architecture/ptx.md, and its geometry.
 class LaunchArguments {
  public:
-  // Every address is a multiple of `alignment`: else Error{Unsupported} that names the argument.
-  LaunchArguments(const Launch& launch, const CudaQueue& queue, int64_t blocks_most,
-                  int64_t alignment);
+  LaunchArguments(const Launch& launch, const CudaQueue& queue, int64_t blocks_most);
   LaunchArguments(const LaunchArguments&) = delete;
   LaunchArguments& operator=(const LaunchArguments&) = delete;
   LaunchArguments(LaunchArguments&&) = default;
@@ -114,12 +117,13 @@ class LaunchArguments {
   // Points into this.
   KernelNode node() const;
   bool operator==(const LaunchArguments& other) const {
-    return values_ == other.values_ && blocks_ == other.blocks_;
+    return values_ == other.values_ && blocks_ == other.blocks_ && is_aligned_ == other.is_aligned_;
   }
 
  private:
   const CudaExecutable* executable_;
-  unsigned blocks_;
+  unsigned blocks_ = 0;
+  bool is_aligned_ = true;
   std::vector<int64_t> values_;
   std::vector<void*> pointers_;  // to each of `values_`
 };
