@@ -1,0 +1,21 @@
+// One entry of a unit.
+#pragma once
+
+#include <string>
+
+#include "ir/linear.h"
+
+namespace tiny::ptx {
+
+// The name of the memory whose size is given at the launch, which all entries of a unit share.
+inline constexpr const char* kDynamicShared = "shared_dynamic";
+
+struct Entry {
+  std::string name;
+  std::string text;
+  int64_t dynamic_shared_bytes = 0;
+};
+
+Entry make_entry(const LinearProgram& program);
+
+}  // namespace tiny::ptx
