@@ -155,7 +155,17 @@ class Kernel {
     if (!lane(op, 0).is_constant || !lane(op, 1).is_constant || number_of(0) >= number_of(1))
       branch_if("ge", labels_[at] + "_end");
     out_.label(labels_[at]);
+    // All steps of nested loops at once would take more registers than there are.
+    if (holds_loop(at)) out_.line(".pragma \"nounroll\"");
     values_[at] = {settled(at, i)};
+  }
+  // Whether another loop begins before this one ends.
+  bool holds_loop(LinearId at) const {
+    for (size_t i = at + 1; i < program_.ops.size(); ++i) {
+      if (program_.ops[i].op == Op::Loop) return true;
+      if (program_.ops[i].op == Op::EndLoop) return false;
+    }
+    return false;
   }
   void close_loop(LinearId at) {
     const auto [i, end] = loops_.back();
