@@ -44,6 +44,7 @@ struct RandomLinearOptions {
   bool gathers = true;     // gathers and scatters
   bool checks = true;
   DotSet dots = kAllDots;
+  bool clears_scratch = false;     // first; else it holds zeros when the program begins
   bool scale = true;               // Scale, which AVX2 does not have
   const Target* target = nullptr;  // vector ops only where this target has them
 };
@@ -121,6 +122,7 @@ class RandomLinear {
     keep(begin);
     keep(end);
     keep(emit(Op::LaunchArg, kInt64, {}, 2));
+    if (options_.clears_scratch) clear_scratch();
     LinearId outer = 0;
     if (p_.threaded) {
       outer = emit(Op::Loop, kInt64, {begin, end}, 1);
@@ -155,6 +157,12 @@ class RandomLinear {
     values_.push_back({id, p_.ops[id].dtype, clean || !p_.ops[id].dtype.is_float()});
     return values_.back();
   }
+  void clear_scratch() {
+    const LinearId zero = int64(0), loop = emit(Op::Loop, kInt64, {zero, int64(words())}, 1);
+    emit(Op::Store, kVoid, {scratches_[0], loop, zero});
+    emit(Op::EndLoop, kVoid, {loop});
+  }
+  int64_t words() const { return p_.scratch_bytes / kInt64.bytes(); }
   LinearId int64(int64_t v) { return emit(Op::Const, kInt64, {}, v); }
 
   size_t type_index(DType t) const { return static_cast<size_t>(t.scalar) - 1; }

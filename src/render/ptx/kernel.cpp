@@ -18,6 +18,7 @@ namespace {
 
 constexpr const char* kCoordinates[] = {"%tid.x", "%tid.y", "%tid.z"};
 constexpr int64_t kPositionOffset = 8;  // of the status
+constexpr size_t kOpsToUnroll = 64;     // with these a thread's registers have room for four steps
 
 class Kernel {
  public:
@@ -155,16 +156,15 @@ class Kernel {
     if (!lane(op, 0).is_constant || !lane(op, 1).is_constant || number_of(0) >= number_of(1))
       branch_if("ge", labels_[at] + "_end");
     out_.label(labels_[at]);
-    // All steps of nested loops at once would take more registers than there are.
-    if (holds_loop(at)) out_.line(".pragma \"nounroll\"");
+    if (!may_unroll(at)) out_.line(".pragma \"nounroll\"");
     values_[at] = {settled(at, i)};
   }
-  // Whether another loop begins before this one ends.
-  bool holds_loop(LinearId at) const {
-    for (size_t i = at + 1; i < program_.ops.size(); ++i) {
-      if (program_.ops[i].op == Op::Loop) return true;
-      if (program_.ops[i].op == Op::EndLoop) return false;
-    }
+  // Whether the assembler may make one step of several: not of a loop that holds another, nor of a
+  // long one, whose values would take more registers than there are.
+  bool may_unroll(LinearId at) const {
+    for (size_t i = at + 1; i <= at + kOpsToUnroll; ++i)
+      if (const Op op = program_.ops[i].op; op == Op::Loop || op == Op::EndLoop)
+        return op == Op::EndLoop;
     return false;
   }
   void close_loop(LinearId at) {
