@@ -16,7 +16,6 @@
 namespace tiny::ptx {
 namespace {
 
-constexpr const char* kCoordinates[] = {"%tid.x", "%tid.y", "%tid.z"};
 constexpr int64_t kPositionOffset = 8;  // of the status
 constexpr size_t kOpsToUnroll = 64;     // with these a thread's registers have room for four steps
 
@@ -41,6 +40,7 @@ class Kernel {
     out_.line("ret");
     Entry entry;
     entry.name = cat("tiny_", program_.name);
+    entry.block = block_of(program_);
     entry.dynamic_shared_bytes = is_dynamic() ? shared_ : 0;
     entry.text = cat(head(entry.name), "{\n", out_.declarations(), memories(), out_.body(), "}\n");
     return entry;
@@ -70,7 +70,7 @@ class Kernel {
     for (size_t i = 0; i < program_.variables.size(); ++i) out += cat("  .param .s64 n", i, ",\n");
     out +=
         "  .param .s64 begin,\n  .param .s64 end,\n  .param .s64 piece,\n  .param .u64 status)\n";
-    const auto& group = program_.group;
+    const std::array<int64_t, 3> group = block_of(program_);
     return out + cat(".maxntid ", group[0], ", ", group[1], ", ", group[2], "\n");
   }
 
@@ -99,11 +99,11 @@ class Kernel {
     const Operand start = made("mov.u64", name);
     return offset == 0 ? start : out_.make("add", "s64", {start, number(offset)});
   }
-  // A register of the machine: a number that is not negative and fits 31 bits.
-  Operand position(const char* name) {
+  // The number of this block, which has 31 bits.
+  Operand block() {
     const Operand result = out_.fresh(File::Word);
-    out_.line(cat("mov.u32 ", Writer::text(result, "u32"), ", ", name));
-    return result;
+    out_.line(cat("mov.u32 ", Writer::text(result, "u32"), ", %ctaid.x"));
+    return widened(result);
   }
 
   void statement(LinearId at, const LinearOp& op) {
@@ -331,17 +331,17 @@ class Kernel {
   Operand launch_argument(int64_t which) {
     if (which >= 3) {
       const auto axis = static_cast<size_t>(which - 3);
-      return program_.group[axis] == 1 ? number(0) : position(kCoordinates[axis]);
+      return program_.group[axis] == 1 ? number(0) : coordinate(out_, program_, axis);
     }
-    const Operand block = widened(position("%ctaid.x"));
-    if (which == 2) return block;
+    const Operand number_of_block = block();
+    if (which == 2) return number_of_block;
     const Operand begin = parameter("begin");
     if (program_.grouped) {
-      const Operand group = out_.make("add", "s64", {begin, block});
+      const Operand group = out_.make("add", "s64", {begin, number_of_block});
       return which == 0 ? group : out_.make("add", "s64", {group, number(1)});
     }
     const Operand piece = parameter("piece");
-    const Operand first = out_.make("mad.lo", "s64", {block, piece, begin});
+    const Operand first = out_.make("mad.lo", "s64", {number_of_block, piece, begin});
     if (which == 0) return first;
     return out_.make("min", "s64", {out_.make("add", "s64", {first, piece}), parameter("end")});
   }
