@@ -215,6 +215,7 @@ TEST(PtxText, ASumReadsLikePtx) {
   .param .s64 piece,
   .param .u64 status)
 .maxntid 1, 1, 1
+.minnctapersm 1
 {
   .reg .pred %p<1>;
   .reg .b32 %r<4>;

@@ -71,7 +71,8 @@ class Kernel {
     out +=
         "  .param .s64 begin,\n  .param .s64 end,\n  .param .s64 piece,\n  .param .u64 status)\n";
     const std::array<int64_t, 3> group = block_of(program_);
-    return out + cat(".maxntid ", group[0], ", ", group[1], ", ", group[2], "\n");
+    // Registers of one group may fill a multiprocessor: they are not to be saved by spilling.
+    return out + cat(".maxntid ", group[0], ", ", group[1], ", ", group[2], "\n.minnctapersm 1\n");
   }
 
   std::string memories() const {
