@@ -44,7 +44,7 @@ struct RandomLinearOptions {
   bool gathers = true;     // gathers and scatters
   bool checks = true;
   DotSet dots = kAllDots;
-  bool clears_scratch = false;     // first; else it holds zeros when the program begins
+  bool clears_scratch = false;     // at first: for who does not get it as `LinearBuffers` has it
   bool scale = true;               // Scale, which AVX2 does not have
   const Target* target = nullptr;  // vector ops only where this target has them
 };
@@ -116,13 +116,13 @@ class RandomLinear {
       outputs_.push_back(emit(Op::Param, kAddress, {}, static_cast<int64_t>(2 * i + 1)));
       scratches_.push_back(emit(Op::Scratch, kAddress, {}, scratch_at_[i]));
     }
+    if (options_.clears_scratch) clear_scratch();
     for (int64_t i = 0; i < 2; ++i) keep(emit(Op::Variable, kInt64, {}, i));
     const LinearId begin = emit(Op::LaunchArg, kInt64, {}, 0),
                    end = emit(Op::LaunchArg, kInt64, {}, 1);
     keep(begin);
     keep(end);
     keep(emit(Op::LaunchArg, kInt64, {}, 2));
-    if (options_.clears_scratch) clear_scratch();
     LinearId outer = 0;
     if (p_.threaded) {
       outer = emit(Op::Loop, kInt64, {begin, end}, 1);
@@ -146,6 +146,16 @@ class RandomLinear {
     size_t values, accumulators;
   };
 
+  void clear_scratch() {
+    const DType word = kUInt64;
+    const LinearId base = emit(Op::Scratch, kAddress, {}, 0);
+    const LinearId none = emit(Op::Const, word, {}, 0);
+    const LinearId loop =
+        emit(Op::Loop, kInt64, {int64(0), int64(p_.scratch_bytes / word.bytes())}, 1);
+    emit(Op::Store, kVoid, {base, loop, none});
+    emit(Op::EndLoop, kVoid, {loop});
+  }
+
   uint64_t below(uint64_t n) { return rng_() % n; }
   bool chance(int percent) { return below(100) < static_cast<uint64_t>(percent); }
 
@@ -157,12 +167,6 @@ class RandomLinear {
     values_.push_back({id, p_.ops[id].dtype, clean || !p_.ops[id].dtype.is_float()});
     return values_.back();
   }
-  void clear_scratch() {
-    const LinearId zero = int64(0), loop = emit(Op::Loop, kInt64, {zero, int64(words())}, 1);
-    emit(Op::Store, kVoid, {scratches_[0], loop, zero});
-    emit(Op::EndLoop, kVoid, {loop});
-  }
-  int64_t words() const { return p_.scratch_bytes / kInt64.bytes(); }
   LinearId int64(int64_t v) { return emit(Op::Const, kInt64, {}, v); }
 
   size_t type_index(DType t) const { return static_cast<size_t>(t.scalar) - 1; }
