@@ -86,13 +86,13 @@ class GroupEstimator {
     const UOp& u = table_.order[place];
     const RangeSet set = table_.free[place];
     const double copies = product(set & (unrolled_ | lanes_));
-    copies_ = std::max(copies_, copies);
+    thread_.copies = std::max(thread_.copies, copies);
     if (!has(u.op(), kElementwise)) return;
     const bool is_index = u.dtype() == kInt64;
     const double n = times(set) * (is_index ? 1 : product(set & lanes_));
     const double each = n * price(u);
-    instructions_ += each;
-    if (!is_index) arithmetic_ += each;
+    thread_.instructions += each;
+    if (!is_index) thread_.arithmetic += each;
   }
 
   static double price(const UOp& u) {
@@ -144,19 +144,19 @@ class GroupEstimator {
     const double n = times(set) * lanes.accesses;
     const auto steps = steps_of(a.strides);
     if (a.node.op() == Op::Index) {
-      instructions_ += 2 * n;
+      thread_.instructions += 2 * n;
       if (is_stage(a.node.src(0)) && a.node.src(0).stage_arg().is_shared)
         share(n, steps, element, lanes.beside);
       return;
     }
-    instructions_ += n * (1 + kIndexed);
+    thread_.instructions += n * (1 + kIndexed);
     const double sectors = sectors_of(steps, element, lanes.beside);
     const double bytes = groups_ * n * sectors * kSector;
-    level2_ += bytes;
-    Param& param = params_[a.node.src(0).int_arg()];
+    all_.level2 += bytes;
+    Param& param = all_.params[a.node.src(0).int_arg()];
     param.all = std::max(param.all, std::max(a.elements, 1.0) * element);
     param.moved += bytes;
-    if (!a.store) waits_ += product(set & loops_) / kAhead + 1;
+    if (!a.store) thread_.waits += product(set & loops_) / kAhead + 1;
   }
 
   // The sectors that a group's warps touch in one access.
@@ -185,31 +185,31 @@ class GroupEstimator {
     const double least = std::ceil(static_cast<double>(bytes) / kWord);
     const auto conflicts =
         bank_conflicts(steps, sizes_, static_cast<int64_t>(element), bytes, machine_.group);
-    shared_turns_ += groups_ * warps_ * n * (least + static_cast<double>(conflicts));
+    all_.shared_turns += groups_ * warps_ * n * (least + static_cast<double>(conflicts));
   }
 
   void close(const UOp& u) {
     const RangeSet own = closed_by(u);
     const RangeSet set = table_.free_of(u) | own;
     const double turns = product(set & loops_);
-    instructions_ += turns * kTurn;
+    thread_.instructions += turns * kTurn;
     const double begun = product(table_.free_of(u) & loops_);
     bool is_dealt = false;
     for (size_t i = 0; i < kernel_.ranges.size(); ++i)
       is_dealt = is_dealt || ((own & bit(i)) && kernel_.ranges[i].kind == RangeKind::Local);
     if (u.op() == Op::Reduce) {
-      instructions_ += times(set) * product(set & lanes_);  // the additions
-      arithmetic_ += times(set) * product(set & lanes_);
+      thread_.instructions += times(set) * product(set & lanes_);  // the additions
+      thread_.arithmetic += times(set) * product(set & lanes_);
       const double sums = product(table_.free_of(u) & (unrolled_ | lanes_));
-      registers_ += sums * static_cast<double>(u.dtype().bytes()) / kWord;
+      thread_.registers += sums * static_cast<double>(u.dtype().bytes()) / kWord;
       if (is_dealt) {
-        barriers_ += 2 * begun;
-        instructions_ += begun * sums * std::log2(std::max(threads_, 2.0)) * 2;
+        thread_.barriers += 2 * begun;
+        thread_.instructions += begun * sums * std::log2(std::max(threads_, 2.0)) * 2;
       }
       return;
     }
     if (!is_stage(u) || !u.stage_arg().is_shared) return;
-    barriers_ += 2 * begun;
+    thread_.barriers += 2 * begun;
     fill(u, own);
   }
 
@@ -228,7 +228,7 @@ class GroupEstimator {
       if ((lanes_ & bit(i)) && strides[i] == 1) beside *= extent(i);
     const RangeSet set = table_.free_of(stage) | own;
     const double n = times(set) * product(set & lanes_) / beside;
-    instructions_ += n * 2;
+    thread_.instructions += n * 2;
     share(n, steps_of(strides), element, beside);
   }
 
@@ -247,7 +247,7 @@ class GroupEstimator {
   // at a time together hold more than the cache.
   double memory_bytes(double at_a_time) const {
     double all = 0, again = 0;
-    for (const auto& [number, param] : params_) {
+    for (const auto& [number, param] : all_.params) {
       const double once = std::min(param.all, param.moved);
       all += once;
       again += param.moved - once;
@@ -259,9 +259,9 @@ class GroupEstimator {
 
   Estimate sum() {
     const GroupRates& rates = machine_.of_groups;
-    registers_ = kRegistersLeast + registers_ + copies_;
-    const bool spills = registers_ > kRegistersMost;
-    const double held = resident(std::min(registers_, kRegistersMost));
+    thread_.registers = kRegistersLeast + thread_.registers + thread_.copies;
+    const bool spills = thread_.registers > kRegistersMost;
+    const double held = resident(std::min(thread_.registers, kRegistersMost));
     const double processors = machine_.cores;
     const double busy = std::min(groups_, processors);
     // What the processor with most groups has is what all wait for.
@@ -270,18 +270,21 @@ class GroupEstimator {
     Estimate out;
     const auto at = [&](Resource r) -> double& { return out.each[static_cast<size_t>(r)]; };
     const double spilled = spills ? kSpilled : 1;
-    at(Resource::Issue) = spilled * most * lanes * instructions_ / rates.issued / rates.clock;
-    at(Resource::Arithmetic) = most * lanes * arithmetic_ * processors / machine_.fma_rate / 2;
-    at(Resource::Loads) =
-        shared_turns_ / groups_ * most * machine_.group.banks / rates.shared_words / rates.clock;
-    at(Resource::Level2) = level2_ / machine_.l2_bandwidth * processors / busy;
+    at(Resource::Issue) =
+        spilled * most * lanes * thread_.instructions / rates.issued / rates.clock;
+    at(Resource::Arithmetic) =
+        most * lanes * thread_.arithmetic * processors / machine_.fma_rate / 2;
+    at(Resource::Loads) = all_.shared_turns / groups_ * most * machine_.group.banks /
+                          rates.shared_words / rates.clock;
+    at(Resource::Level2) = all_.level2 / machine_.l2_bandwidth * processors / busy;
     at(Resource::Memory) = memory_bytes(held * processors) / machine_.memory_bandwidth /
                            std::min(1.0, kPulled * busy / processors);
-    const double chain = waits_ * rates.memory_seconds + barriers_ * rates.barrier_seconds +
-                         instructions_ * kIssueLatency / rates.clock;
+    const double chain = thread_.waits * rates.memory_seconds +
+                         thread_.barriers * rates.barrier_seconds +
+                         thread_.instructions * kIssueLatency / rates.clock;
     at(Resource::Chain) = std::ceil(most / held) * chain;
-    out.copies = static_cast<int64_t>(std::min(copies_, kCounted));
-    out.code = static_cast<int64_t>(std::min(instructions_, kCounted));
+    out.copies = static_cast<int64_t>(std::min(thread_.copies, kCounted));
+    out.code = static_cast<int64_t>(std::min(thread_.instructions, kCounted));
     double wanted = 0, all = 0;
     for (const double s : out.each) wanted = std::max(wanted, s), all += s;
     out.seconds = wanted + kOthers * (all - wanted) + machine_.launch_seconds;
@@ -293,19 +296,29 @@ class GroupEstimator {
     double moved = 0;  // by sectors, each time
   };
 
+  // What a thread does.
+  struct OfThread {
+    double instructions = 0, arithmetic = 0;
+    double copies = 1;  // of the value that is repeated most
+    double registers = 0;
+    double waits = 0, barriers = 0;
+  };
+  // What all groups move.
+  struct OfAll {
+    double level2 = 0;        // bytes
+    double shared_turns = 0;  // of warps, for words of shared memory
+    std::map<int64_t, Param> params;
+  };
+
   const Kernel& kernel_;
   const Machine& machine_;
   const AccessTable table_;
   std::array<int64_t, kGroupAxes> sizes_{1, 1, 1};  // of a group, by axis
   RangeSet loops_ = 0, unrolled_ = 0, lanes_ = 0;
   double groups_ = 1, threads_ = 1, warps_ = 1;
-  // Of one thread:
-  double instructions_ = 0, arithmetic_ = 0, copies_ = 1, registers_ = 0;
-  double waits_ = 0, barriers_ = 0;
-  // Of all:
-  double level2_ = 0, shared_turns_ = 0;
   double shared_bytes_ = 0;  // of a group
-  std::map<int64_t, Param> params_;
+  OfThread thread_;
+  OfAll all_;
 };
 
 }  // namespace

@@ -204,9 +204,14 @@ std::string machine_key(const Machine& machine) {
   out.number(launch_seconds).number(l2_bandwidth).number(l3_bandwidth).number(memory_bandwidth);
   const auto& [inputs, ops, linear_ops] = most;
   out.number(fma_rate).number(inputs).number(ops).number(linear_ops);
-  const auto& [threads, shared_bytes, warp, access_bytes, banks, private_bytes] = group;
+  const auto& [threads, shared_bytes, warp, access_bytes, banks, private_bytes,
+               argument_alignment] = group;
   out.number(bypass_bytes).number(scales).number(threads).number(shared_bytes);
-  out.number(warp).number(access_bytes).number(banks).number(private_bytes);
+  out.number(warp)
+      .number(access_bytes)
+      .number(banks)
+      .number(private_bytes)
+      .number(argument_alignment);
   write_group_rates(out, of_groups);
   const auto& [alignment, page_bytes, margin] = arena;
   out.number(alignment).number(page_bytes).number(margin);

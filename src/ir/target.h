@@ -61,6 +61,9 @@ struct GroupLimits {
   int32_t access_bytes = 0;  // of one thread at the most, at a multiple of their number
   int32_t banks = 0;         // words of 32 bits side by side in shared memory that a step may reach
   int64_t private_bytes = 0;  // of memory of a thread's own at the most
+  // At a multiple of which the memory of every argument begins, where the device sees to it: it
+  // copies what is bound elsewhere.
+  int64_t argument_alignment = 1;
 };
 
 struct Target {

@@ -2,6 +2,7 @@
 // range that most accesses lie side by side in, each with as many elements as one access holds.
 #include <algorithm>
 #include <bit>
+#include <utility>
 #include <vector>
 
 #include "codegen/choose/group_editor.h"
@@ -37,7 +38,9 @@ std::vector<size_t> best_first(const Kernel& kernel, const AccessTable& table) {
   std::vector<size_t> ranges;
   for (size_t i = kernel.ranges.size(); i-- > 0;)
     if ((stored & bit(i)) && table.extents[i] > 1) ranges.push_back(i);
-  std::ranges::stable_sort(ranges, [&](size_t a, size_t b) { return bytes[a] > bytes[b]; });
+  std::ranges::sort(ranges, [&](size_t a, size_t b) {  // of equal ones the inner first
+    return std::pair(bytes[a], a) > std::pair(bytes[b], b);
+  });
   return ranges;
 }
 

@@ -2,7 +2,7 @@
 // in registers; of some steps at a time both operands lie in memory that the group shares.
 #include <algorithm>
 #include <optional>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "codegen/choose/group_editor.h"
@@ -188,8 +188,8 @@ class Tiler {
     const AccessTable table = access_table(now());
     const std::vector<double> bytes = bytes_beside(table);
     const auto beside = [&](int64_t r) { return bytes[now().find_range(r)]; };
-    std::ranges::stable_sort(fill, [&](int64_t a, int64_t b) {
-      return std::pair(beside(a), edit_.size(a)) > std::pair(beside(b), edit_.size(b));
+    std::ranges::sort(fill, [&](int64_t a, int64_t b) {
+      return std::tuple(beside(a), edit_.size(a), b) > std::tuple(beside(b), edit_.size(b), a);
     });
     const int64_t threads = threads_of_columns();
     int64_t wide = lanes_beside(now(), table, now().find_range(fill.front()), seen_.machine);

@@ -40,7 +40,9 @@ class Chosen {
   Chosen(const Kernel& kernel, const Machine& machine) : machine_(machine) {
     PipelineOptions options;
     options.verify = true;
-    made_ = generate(kernel, machine, options);
+    Machine aligned = machine;
+    aligned.group.argument_alignment = 256;
+    made_ = generate(kernel, aligned, options);
     table_ = access_table(made_.kernel);
     for (size_t i = 0; i < made_.kernel.ranges.size(); ++i) {
       const KernelRange& r = made_.kernel.ranges[i];
@@ -56,15 +58,6 @@ class Chosen {
   }
   bool fits() const { return fits_group(made_.kernel, machine_); }
 
-  std::string told() const {
-    std::string text;
-    for (const ProposalNote& n : made_.proposed) {
-      text += cat(n.cost.seconds * 1e6, " ", name_of(n.cost.bound()), " [");
-      for (double e : n.cost.each) text += cat(e * 1e6, " ");
-      text += cat("] ", to_text(n.options), "\n");
-    }
-    return text;
-  }
   // Loads of a parameter from memory, each with how often all threads make it, in elements.
   double loaded(int64_t param) const {
     double all = 0;
@@ -79,11 +72,10 @@ class Chosen {
     return all;
   }
 
-  // The widest access of the parameter that the renderer would make of the program, where the
-  // memory is as aligned as a device's is; 0: it is not accessed.
+  // The widest access of the parameter that a renderer would make of the program; 0: it is not
+  // accessed.
   int64_t access_bytes_of(int64_t param) const {
-    LinearProgram program = made_.program;
-    for (LinearParam& p : program.params) p.alignment = 256;
+    const LinearProgram& program = made_.program;
     const AccessAlignment alignment(program);
     int64_t widest = 0;
     for (LinearId id = 0; id < program.ops.size(); ++id) {
@@ -210,7 +202,7 @@ TEST_P(GroupChoices, ATurnedSquareHasNoBankConflicts) {
 TEST_P(GroupChoices, ARowIsReadOnce) {
   for (const int64_t columns : {256, 1024, 4096}) {
     const Chosen of = only(softmax(input({4096, columns}), 1));
-    SCOPED_TRACE(of.told());
+    SCOPED_TRACE(of.options());
     EXPECT_TRUE(of.fits());
     EXPECT_TRUE(of.is_coalesced());
     if (!is_h100()) continue;  // its rows are in a core's cache when they are read again
