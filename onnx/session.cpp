@@ -355,8 +355,8 @@ Ref<const TensorProgram> LoadedModel::symbolic_program(const std::vector<Ints>& 
     } catch (const FreeDimension& e) {
       // These have to be numbers; the others may stay what they are.
       const bool has_others = std::ranges::any_of(e.variables(), [&](const std::string& name) {
-        return std::ranges::any_of(
-            variables, [&](const UOp& v) { return v.variable_arg().name == name; });
+        return std::ranges::any_of(variables,
+                                   [&](const UOp& v) { return v.variable_arg().name == name; });
       });
       if (!has_others) throw;
       numbers_.insert(e.variables().begin(), e.variables().end());
@@ -440,7 +440,9 @@ Ref<const TensorProgram> LoadedModel::make_program(const std::vector<Shape>& sha
     out->variables.push_back({arg.name, arg.min, arg.max, is_computed});
   }
   out->import_seconds = now() - start;
-  if (!nodes.empty()) out->compiled = compile_program(*context_, nodes, imported.nodes, variables, {}, imported.sizes);
+  if (!nodes.empty())
+    out->compiled =
+        compile_program(*context_, nodes, imported.nodes, variables, {}, imported.sizes);
   return out;
 }
 

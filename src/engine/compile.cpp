@@ -112,7 +112,8 @@ CompiledProgram compile_program(Context& context, std::span<const UOp> outputs,
   request.variables = variables;
   request.computed = computed;
   DiskCache& disk = context.kernels().disk();
-  const bool is_kept = disk.enabled() && captured.is_constant && captured.versions.empty() && computed.empty();
+  const bool is_kept =
+      disk.enabled() && captured.is_constant && captured.versions.empty() && computed.empty();
   const GraphKey graph = is_kept ? graph_key(outputs, inputs, variables) : GraphKey{};
   const bool has_record = is_kept && graph.is_kept();
   const std::string key = has_record ? record_key(context, graph) : std::string();

@@ -6,8 +6,8 @@
 
 #include "engine/context.h"
 #include "engine/program.h"
-#include "schedule/schedule.h"
 #include "schedule/computed_variable.h"
+#include "schedule/schedule.h"
 
 namespace tiny {
 

@@ -189,7 +189,8 @@ GraphPlan plan_found_or_made(Context& context, const GraphRequest& request) {
   PlanCache& cache = context.plans();
   CompileCounts& counts = context.observer().compiles();
   // A key does not say which variables the run computes.
-  if (!key.is_kept() || !request.computed.empty()) return plan_anew(context, request, std::move(key));
+  if (!key.is_kept() || !request.computed.empty())
+    return plan_anew(context, request, std::move(key));
   if (const auto found = cache.find(key.bytes)) {
     ++counts.plans_cached;
     counts.cached += std::ssize(found->plan.tape);

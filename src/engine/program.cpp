@@ -190,8 +190,8 @@ void Run::move_to(size_t slot, int64_t step) {
 // Small arenas have no margin.
 constexpr int64_t kMarginFrom = 256 << 10;
 
-// Where the arena's values lie and what the tape's loops count, for the present values; the greatest
-// of those that the run computes.
+// Where the arena's values lie and what the tape's loops count, for the present values; the
+// greatest of those that the run computes.
 void Run::fit_to_variables() {
   const Program& p = *program_;
   for (const ComputedSize& size : p.sizes)

@@ -123,9 +123,9 @@ struct Plan {
   std::vector<TapeLoop> loops;  // in the order of their entries
   std::vector<ProgramVariable> variables;
   std::vector<ComputedSize> sizes;  // in the order of their entries
-  std::vector<std::string> names;  // whose work its kernels do
-  int64_t arena_bytes = 0;         // with every variable at its greatest value
-  int64_t live_bytes_max = 0;      // the largest sum of arena values alive at once
+  std::vector<std::string> names;   // whose work its kernels do
+  int64_t arena_bytes = 0;          // with every variable at its greatest value
+  int64_t live_bytes_max = 0;       // the largest sum of arena values alive at once
   int64_t inputs = 0;
   int64_t outputs = 0;
   // Whether captured memory is written: then one run at a time.
@@ -177,9 +177,7 @@ class Run : public RefCounted {
   // Error{InvalidArgument} for a value outside of the variable's bounds.
   void bind_variable(int64_t number, int64_t value);
   // The value of a variable; of one that executions compute, the last one's.
-  int64_t variable(int64_t number) const {
-    return values_.of_program[static_cast<size_t>(number)];
-  }
+  int64_t variable(int64_t number) const { return values_.of_program[static_cast<size_t>(number)]; }
   // Launches the tape.  Error{Busy}, before anything is done, while another run of an exclusive
   // program executes.  Error{InvalidArgument} if something is not bound or too small for the
   // variables; Error{Index} if a Check failed; Error{Cancelled} or Error{Limit} if it was to end

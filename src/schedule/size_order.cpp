@@ -41,7 +41,8 @@ using Places = std::vector<std::pair<const void*, bool>>;  // memory, and whethe
 // reads what its steps are made of.
 void add_places(const UOp& value, bool is_written, Places& places) {
   if (!is_of_scan(value) || has_memory(value)) {
-    const void* place = has_memory(value) ? static_cast<const void*>(memory_of(value)) : value.node();
+    const void* place =
+        has_memory(value) ? static_cast<const void*>(memory_of(value)) : value.node();
     places.emplace_back(place, is_written);
     return;
   }

@@ -30,11 +30,14 @@ Edges edges_of(const Tensor& boxes, bool is_centre) {
   if (is_centre) {
     const Tensor half_x = mul(part(2), Tensor::weak_float(boxes.context_ref(), 0.5));
     const Tensor half_y = mul(part(3), Tensor::weak_float(boxes.context_ref(), 0.5));
-    out = {sub(part(1), half_y), sub(part(0), half_x), add(part(1), half_y), add(part(0), half_x),
-           {}};
+    out = {
+        sub(part(1), half_y), sub(part(0), half_x), add(part(1), half_y), add(part(0), half_x), {}};
   } else {
-    out = {minimum(part(0), part(2)), minimum(part(1), part(3)), maximum(part(0), part(2)),
-           maximum(part(1), part(3)), {}};
+    out = {minimum(part(0), part(2)),
+           minimum(part(1), part(3)),
+           maximum(part(0), part(2)),
+           maximum(part(1), part(3)),
+           {}};
   }
   out.area = mul(sub(out.high_y, out.low_y), sub(out.high_x, out.low_x));
   return out;
@@ -66,10 +69,9 @@ Tensor suppress_overlaps(const Tensor& boxes, const Tensor& scores, const Tensor
   const auto of_classes = [&](const Tensor& edge) { return unsqueeze(edge, {1}); };
   const Edges others{of_classes(all.low_y), of_classes(all.low_x), of_classes(all.high_y),
                      of_classes(all.high_x), of_classes(all.area)};
-  const Tensor lowest =
-      Tensor::weak_float(context, -std::numeric_limits<double>::infinity());
-  const Tensor begin = least ? less(reshape(least, {}), scores)
-                             : full(context, kBool, scores.shape(), 1);
+  const Tensor lowest = Tensor::weak_float(context, -std::numeric_limits<double>::infinity());
+  const Tensor begin =
+      least ? less(reshape(least, {}), scores) : full(context, kBool, scores.shape(), 1);
   const Tensor no = full(context, kBool, {}, 0);
   const Tensor none = full(context, kInt64, {options.rounds, batch, classes}, -1);
   const Tensor rounds = positions(context, kInt64, options.rounds, 0, 3);
@@ -78,8 +80,7 @@ Tensor suppress_overlaps(const Tensor& boxes, const Tensor& scores, const Tensor
     const Tensor best = argmax(where(open, scores, lowest), 2);
     const Tensor is_found = any(open, {2});
     const Tensor corner = unsqueeze(best, {2});
-    const Tensor chosen = take_along_axis(
-        boxes, expand(corner, {batch, classes, Dim(4)}), 1);
+    const Tensor chosen = take_along_axis(boxes, expand(corner, {batch, classes, Dim(4)}), 1);
     const auto of_one = [&](const Tensor& edge) { return unsqueeze(edge, {2}); };
     const Edges one = edges_of(chosen, options.is_centre);
     const Edges taken{of_one(one.low_y), of_one(one.low_x), of_one(one.high_y), of_one(one.high_x),
@@ -87,9 +88,9 @@ Tensor suppress_overlaps(const Tensor& boxes, const Tensor& scores, const Tensor
     const Tensor is_itself = equal(positions(context, kInt64, n, 2, 3), corner);
     const Tensor is_covered = less(reshape(overlap, {}), overlap_of(taken, others));
     const Tensor left = bit_and(open, equal(bit_or(is_itself, is_covered), no));
-    const Tensor places = where(equal(rounds, number),
-                                unsqueeze(where(is_found, best, Tensor::weak_int(context, -1)), {0}),
-                                state[1]);
+    const Tensor places =
+        where(equal(rounds, number),
+              unsqueeze(where(is_found, best, Tensor::weak_int(context, -1)), {0}), state[1]);
     return Round{{left, places}, any(left, {0, 1, 2})};
   };
   return repeat(most, {begin, none}, round)[1];

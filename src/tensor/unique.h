@@ -5,10 +5,10 @@
 
 namespace tiny {
 
-// Of n rows, whose number is known: `count` are different (int64, no axes).  `first` says where each
-// of these stands first, `counts` how often it stands there (int64, [n], any numbers behind the
-// first `count`); `inverse` [n] which of these each row is.  In ascending order, or (`by_place`) as
-// they stand first.  NaN is unlike everything.
+// Of n rows, whose number is known: `count` are different (int64, no axes).  `first` says where
+// each of these stands first, `counts` how often it stands there (int64, [n], any numbers behind
+// the first `count`); `inverse` [n] which of these each row is.  In ascending order, or
+// (`by_place`) as they stand first.  NaN is unlike everything.
 struct Unique {
   Tensor count;
   Tensor first;
