@@ -1,10 +1,12 @@
 #include "shape/strides.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <numeric>
 #include <optional>
 #include <utility>
 
+#include "base/checked.h"
 #include "base/error.h"
 #include "ir/bounds.h"
 
@@ -151,6 +153,32 @@ std::optional<std::vector<MovementStep>> array_steps(const View& view) {
   return steps;
 }
 
+// The remainders by `step` are those from that of `first` on, `length` more.
+struct Remainders {
+  int64_t first = 0;
+  int64_t length = 0;
+};
+
+Remainders remainders_of(const View& view, int64_t step) {
+  Remainders found{view.offset.value(), 0};
+  for (size_t i = 0; i < view.shape.size(); ++i) {
+    const int64_t stride = view.strides[i].value();
+    if (stride % step == 0) continue;
+    const int64_t span =
+        checked_mul(view.shape[i].value() - 1, stride, "the elements that a view reaches");
+    found.first += std::min(span, int64_t{0});
+    found.length += std::abs(span);
+  }
+  return found;
+}
+
+bool are_apart_by(int64_t step, const View& a, const View& b) {
+  const Remainders of_a = remainders_of(a, step);
+  const Remainders of_b = remainders_of(b, step);
+  const int64_t between = ((of_b.first - of_a.first) % step + step) % step;
+  return between > of_a.length && of_b.length < step - between;
+}
+
 }  // namespace
 
 View inside_mask(const View& view, const Mask& mask) {
@@ -189,6 +217,24 @@ View real_view(const View& view) {
                                                                  : view.strides[i] * -1);
   }
   return real;
+}
+
+bool are_apart(const View& a, const View& b) {
+  const auto [first_a, last_a] = extent(a);
+  const auto [first_b, last_b] = extent(b);
+  if (first_a > last_a || first_b > last_b || last_a < first_b || last_b < first_a) return true;
+  int64_t common = 0;
+  std::vector<int64_t> steps;
+  for (const View* view : {&a, &b})
+    for (size_t i = 0; i < view->shape.size(); ++i) {
+      const int64_t step = std::abs(view->strides[i].value());
+      if (view->shape[i].is(1) || step == 0) continue;
+      common = std::gcd(common, step);
+      steps.push_back(step);
+    }
+  steps.push_back(common);
+  return std::ranges::any_of(steps,
+                             [&](int64_t step) { return step > 1 && are_apart_by(step, a, b); });
 }
 
 std::vector<MovementStep> to_movement_steps(const View& view, const Mask& mask) {
