@@ -51,30 +51,31 @@ class View:
 
 
 class Memory:
-    """A row of elements that PyTorch and NumPy share, and the engine's copy of it."""
+    """A row of elements that PyTorch and NumPy share, and the engine's of the same values."""
 
-    def __init__(self, program, dtype, count):
-        self.dtype, self.count = dtype, count
-        low, high = (0, 2) if dtype == "bool" else (0, 100) if dtype == "uint8" else (-50, 50)
-        numbers = np.array([program.random.randrange(low, high) for _ in range(count)], dtype)
-        self.numpy = numbers.copy()
+    def __init__(self, numbers, own):
+        self.numpy = numbers
+        self.dtype, self.count = str(numbers.dtype), numbers.size
         self.torch = torch.from_numpy(self.numpy)
-        self.own = self.made(program, numbers)
+        self.own = own
         self.whole = View(self, self.torch, self.numpy, self.own)
         self.begin = self.numpy.__array_interface__["data"][0]
 
-    def made(self, program, numbers):
+    @classmethod
+    def drawn(cls, program, dtype):
         """Numbers copied, computed, or written into memory that strides say the size of."""
-        how = program.random.randrange(3)
+        count, how = program.random.randint(1, ELEMENTS), program.random.randrange(3)
+        low, high = (0, 2) if dtype == "bool" else (0, 100) if dtype == "uint8" else (-50, 50)
+        numbers = np.array([program.random.randrange(low, high) for _ in range(count)], dtype)
         own = tiny.tensor(numbers, context=program.context)
-        program.said.append(f"memory of {self.count} {self.dtype}, {('copied', 'computed', 'written')[how]}")
+        program.said.append(f"memory of {count} {dtype}, {('copied', 'computed', 'written')[how]}")
         if how == 1:
-            own = own.cast("float64").mul(1).cast(self.dtype)
+            own = own.cast("float64").mul(1).cast(dtype)
         if how == 2:
-            empty = tiny_strides.empty_strided((self.count,), (1,), self.dtype, program.context)
+            empty = tiny_strides.empty_strided((count,), (1,), dtype, program.context)
             empty.assign(own)
             own = empty
-        return own
+        return cls(numbers, own)
 
     def places(self, array):
         """Which elements an array has, of its memory."""
@@ -94,7 +95,7 @@ class Program:
     def __init__(self, seed, context):
         self.random, self.context, self.said = random.Random(seed), context, []
         dtypes = [self.random.choice(list(DTYPES)) for _ in range(2)]
-        self.memories = [Memory(self, dtype, self.random.randint(1, ELEMENTS)) for dtype in dtypes]
+        self.memories = [Memory.drawn(self, dtype) for dtype in dtypes]
         self.views = [memory.whole for memory in self.memories]
         self.read_later = []  # what was built, and what it was worth then
 
@@ -103,7 +104,8 @@ class Program:
             if self.random.random() < 0.5:
                 self.make_view()
             else:
-                self.random.choice((self.write, self.write, self.update, self.build, self.compute, self.rebuild))()
+                self.random.choice((self.write, self.write, self.update, self.build, self.derive, self.compute,
+                                    self.rebuild))()
         for own, want in self.read_later:
             self.same(own, want)
         self.random.shuffle(self.views)
@@ -335,6 +337,19 @@ class Program:
             own = own.cast("int32")
         want = view.values().to(torch.int32) if factor == 1 else view.values() * 2
         self.read_later.append((own, want.numpy()))
+
+    def derive(self):
+        """A value of its own, not computed yet, of the elements as they are now: views of it are of its memory."""
+        view = self.random.choice(self.views)
+        if not view.numpy.size:
+            return
+        floats = view.numpy.astype("float64")
+        dtype = self.random.choice([one for one in DTYPES if self.converts(floats, one)])
+        self.say(f"v{len(self.views)} = {self.name(view)} as {dtype}, in a row")
+        own = view.own.cast("float64").mul(1).cast(dtype).reshape(-1)
+        numbers = view.values().to(torch.float64).to(DTYPES[dtype]).numpy().reshape(-1).copy()
+        self.memories.append(Memory(numbers, own))
+        self.views.append(self.memories[-1].whole)
 
     def compute(self):
         view = self.random.choice(self.views)
