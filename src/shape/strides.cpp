@@ -59,14 +59,16 @@ struct Steps {
 
 Steps steps_of(const View& view) {
   Steps found;
-  for (size_t i = 0; i < view.shape.size(); ++i)
-    if (!view.shape[i].is(1) && !view.strides[i].is(0)) found.axes.push_back(i);
   const auto is_backward = [&](size_t i) { return !decide_less_equal(0, view.strides[i]); };
   const auto forwards = [&](size_t i) {
     return is_backward(i) ? view.strides[i] * -1 : view.strides[i];
   };
-  std::ranges::stable_sort(
-      found.axes, [&](size_t a, size_t b) { return !is_at_most(forwards(a), forwards(b)); });
+  for (size_t i = 0; i < view.shape.size(); ++i) {
+    if (view.shape[i].is(1) || view.strides[i].is(0)) continue;
+    const Dim step = forwards(i);
+    const auto shorter = [&](size_t axis) { return !is_at_most(step, forwards(axis)); };
+    found.axes.insert(std::ranges::find_if(found.axes, shorter), i);
+  }
   for (const size_t i : found.axes) {
     found.sizes.push_back(view.shape[i]);
     found.strides.push_back(forwards(i));
@@ -101,16 +103,15 @@ bool add_array(const Steps& found, const Reach& reach, std::vector<MovementStep>
 
 // The axes of the array in the view's order and direction, and beside them those that stay.
 void add_axes(const Steps& found, const View& view, std::vector<MovementStep>& steps) {
-  std::vector<size_t> places(found.axes.size());
-  std::iota(places.begin(), places.end(), size_t{0});
-  std::ranges::sort(places, {}, [&](size_t k) { return found.axes[k]; });
   Shape order, turned, kept;
-  for (size_t k = 0; k < places.size(); ++k) {
-    order.emplace_back(static_cast<int64_t>(places[k]));
-    if (found.backwards[places[k]]) turned.emplace_back(static_cast<int64_t>(k));
-    kept.push_back(found.sizes[places[k]]);
+  for (size_t i = 0; i < view.shape.size(); ++i) {
+    const auto at = std::ranges::find(found.axes, i) - found.axes.begin();
+    if (at == std::ssize(found.axes)) continue;
+    if (found.backwards[static_cast<size_t>(at)]) turned.emplace_back(std::ssize(order));
+    order.emplace_back(at);
+    kept.push_back(view.shape[i]);
   }
-  if (!std::ranges::is_sorted(places)) steps.push_back({Movement::Permute, std::move(order)});
+  if (!std::ranges::is_sorted(found.axes)) steps.push_back({Movement::Permute, std::move(order)});
   if (!turned.empty()) steps.push_back({Movement::Flip, std::move(turned)});
   Shape with_ones(view.shape.size(), Dim(1));
   for (const size_t i : found.axes) with_ones[i] = view.shape[i];

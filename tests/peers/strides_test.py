@@ -7,7 +7,7 @@ other orders, windows, ..), writes through views, reads before and after writes,
 places.  What it says of views must be PyTorch's: shape, strides, offset, and which are refused; negative strides, which
 PyTorch has not, are NumPy's.  A value is of before the write, whatever it reads: where a write overlaps what it reads
 PyTorch says nothing, and a copy of the value is written here.  All memory is compared in the end, gaps included.
-100,000 programs: --programs 100000 (about an hour).  --only K runs program K of the seed and prints its statements.
+100,000 programs: --programs 100000 (ten minutes).  --only K runs program K of the seed and prints its statements.
 """
 
 import argparse
