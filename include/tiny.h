@@ -944,6 +944,9 @@ TINY_API tiny_status tiny_made_of(const tiny_tensor *tensor, tiny_tensor *const 
 
 /* The same value, through which no gradient goes: by tiny_gradient it is made of nothing, and can be one of `wrt`. */
 TINY_API tiny_status tiny_detach(const tiny_tensor *a, tiny_tensor **out);
+/* The same value as one of its own: gradients by it are apart from those by `a` and by equal constants, and go on to `a`.
+   A write to one leaves the other as it is.  Since 0.3. */
+TINY_API tiny_status tiny_clone(const tiny_tensor *a, tiny_tensor **out);
 /* The same value, whose gradient computes again what it is made of: between the forward and the backward pass only the
    value is kept (checkpointing).  What is computed again begins at the tensors of `kept`, of which `a` is made
    (`kept` may be NULL with count 0), at other such values, at memory, and at results of recurrences and of the

@@ -1484,6 +1484,13 @@ impl Tensor {
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
+    /// The same value as one of its own: gradients by it are apart from those by `a` and by equal constants, and go on to `a`. A write to one leaves the other as it is.  Since 0.3.
+    pub fn clone(&self) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_clone(self.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
     /// The same value, whose gradient computes again what it is made of: between the forward and the backward pass only the value is kept (checkpointing).  What is computed again begins at the tensors of `kept`, of which `a` is made (`kept` may be NULL with count 0), at other such values, at memory, and at results of recurrences and of the caller's operators.  Values and gradients are the same but for rounding.
     pub fn recompute(&self, kept: &[&Tensor]) -> Result<Tensor> {
         let kept_raw: Vec<_> = kept.iter().map(|o| o.raw.as_ptr() as *const _).collect();
