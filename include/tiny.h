@@ -1378,13 +1378,14 @@ TINY_API tiny_status tiny_model_run(tiny_model *model, tiny_tensor *const *input
 TINY_API tiny_status tiny_model_apply(tiny_model *model, tiny_tensor *const *inputs, size_t input_count,
                                       tiny_tensor **outputs, size_t output_count);
 
-/* Writes `outputs` as functions of `inputs` (made by tiny_input) to an ONNX model of operator set 20: computes nothing.
+/* Writes `outputs` as functions of `inputs` (made by tiny_input) to an ONNX model of operator set 20, or 26 where it
+   takes the bits of floats: computes nothing.
    Both have the names that tensors were given (tiny_tensor_set_name), or "input0", "output0", .. by their places.
    Other tensors are weights, as they are now.  A dimension that depends on variables is free; a variable that
    the graph needs must be a dimension of an input by itself.  Operators are ONNX's larger ones (Conv, Gemm, MatMul,
    Softmax, LayerNormalization, ..) where importing them would make the same graph, and elementary ones elsewhere.
    The file is replaced as tiny_tensor_save does it.  TINY_ERROR_UNSUPPORTED names what no operator does: assignments,
-   loops that a run counts, the bits of floats.  TINY_ERROR_LIMIT for a model of more than 2 GiB.  Since 0.3. */
+   loops that a run counts.  TINY_ERROR_LIMIT for a model of more than 2 GiB.  Since 0.3. */
 TINY_API tiny_status tiny_export_onnx(tiny_tensor *const *inputs, size_t input_count, tiny_tensor *const *outputs,
                                       size_t output_count, const char *path);
 

@@ -53,6 +53,13 @@ def finish(made, dtype=None, device=None, requires_grad=None):
     return made
 
 
+def tensor_of_node(node):
+    """A tensor of a UOp's value."""
+    made = node.tensor()
+    made.context = node.node.context
+    return made
+
+
 def _of_dimension(value):
     """A scalar that is the dimension in each run of a program."""
     return value.context.full(Dtype.INT64, [], 0) + value
@@ -74,6 +81,8 @@ def _new(self, data=None, device=None, dtype=None, requires_grad=None, context=N
         raise TypeError("Tensor(tensor): a tensor is one already; cast() gives it another dtype")
     if isinstance(data, (Dim, Variable)):
         found = _of_dimension(data)
+    elif hasattr(data, "node") and hasattr(data, "toposort"):  # a UOp
+        found = tensor_of_node(data)
     else:
         nothing = 0.0 if Reading.tinygrad else []
         if type(data) is Bound and dtype is None and not -1 << 31 <= data < 1 << 31:

@@ -185,7 +185,8 @@ def to(self, device) -> Tensor:
     if is_disk(device):
         return written(self, device)
     check_device(device)
-    return self
+    is_spread = "_devices" in self.__dict__ and not isinstance(device, (tuple, list))
+    return self.clone() if is_spread else self  # gathered from several devices it is another tensor
 
 
 def _identity_of(self, dtype):
