@@ -8,6 +8,7 @@ import weakref
 from .. import _dtype, _operands, native
 from .._tensor import default_context
 from ..methods import Node, _tensor_node
+from ._arithmetic import Arithmetic
 from ._memory import Buffer, buffer_of
 from ._table import GroupOp, Ops, of_engine
 
@@ -78,7 +79,7 @@ def _constant(context, value, dtype=None):
     return wrap(Node.integer(context, dtype, int(value)))
 
 
-class UOp:
+class UOp(Arithmetic):
     """op     a member of Ops
     dtype  the type of its value; dtypes.void for a statement
     src    its sources, a tuple of UOps
@@ -278,36 +279,6 @@ class UOp:
             x = y.const_like(x) if isinstance(y, UOp) else _constant(self.node.context, x)
         return UOp(Ops.WHERE, src=(self, x, x._with(y)))
 
-    def eq(self, other) -> "UOp":
-        return self.alu(Ops.EQUAL, other)
-
-    def ne(self, other) -> "UOp":
-        return self.alu(Ops.NOTEQUAL, other)
-
-    def minimum(self, other) -> "UOp":
-        return self.alu(Ops.MIN, other)
-
-    def maximum(self, other) -> "UOp":
-        return self.alu(Ops.MAX, other)
-
-    def __sub__(self, other):
-        return self + (-other)
-
-    def __rsub__(self, other):
-        return self._with(other) + -self
-
-    def __gt__(self, other):
-        return self._with(other) < self
-
-    def __ge__(self, other):
-        return self._with(other) <= self
-
-    def __invert__(self):
-        return UOp(Ops.NOT, src=(self,))
-
-    def __neg__(self):
-        return UOp(Ops.NEG, src=(self,))
-
     def __abs__(self):
         return UOp(Ops.ABS, src=(self,))
 
@@ -342,19 +313,8 @@ class UOp:
         return UOp, (self.op, self.dtype if self.op in (Ops.CAST, Ops.BITCAST) else None, self.src)
 
 
-def _operators():
-    for name, op in (("add", Ops.ADD), ("mul", Ops.MUL), ("floordiv", Ops.FLOORDIV), ("mod", Ops.FLOORMOD),
-                     ("truediv", Ops.DIV), ("pow", Ops.POW), ("and", Ops.AND), ("or", Ops.OR), ("xor", Ops.XOR),
-                     ("lshift", Ops.SHL), ("rshift", Ops.SHR)):
-        setattr(UOp, f"__{name}__", lambda self, other, op=op: self.alu(op, other))
-        setattr(UOp, f"__r{name}__", lambda self, other, op=op: UOp(op, src=(self._with(other), self)))
-    UOp.__lt__ = lambda self, other: self.alu(Ops.LESS, other)
-    UOp.__le__ = lambda self, other: self.alu(Ops.LESSEQUAL, other)
-    for op in GroupOp.Unary - {Ops.CAST, Ops.BITCAST, Ops.NOT, Ops.NEG, Ops.ABS}:
-        setattr(UOp, op.name.lower(), lambda self, op=op: UOp(op, src=(self,)))
-
-
-_operators()
+for _op in GroupOp.Unary - {Ops.CAST, Ops.BITCAST, Ops.NOT, Ops.NEG, Ops.ABS}:
+    setattr(UOp, _op.name.lower(), lambda self, op=_op: UOp(op, src=(self,)))
 _LINES = 400  # of a node's text
 
 
