@@ -83,6 +83,7 @@ def _new(self, data=None, device=None, dtype=None, requires_grad=None, context=N
         found = _of_dimension(data)
     elif hasattr(data, "node") and hasattr(data, "toposort"):  # a UOp
         found = tensor_of_node(data)
+        self._is_number = not any(node.is_realized for node in data.toposort())  # it has no memory
     else:
         nothing = 0.0 if Reading.tinygrad else []
         if type(data) is Bound and dtype is None and not -1 << 31 <= data < 1 << 31:

@@ -234,6 +234,11 @@ def lent(self):
     return pin, source.dtype.fmt, source.dtype.itemsize
 
 
+def _rounded(self, digits=None) -> Tensor:
+    """To whole numbers, halves to the even one, or to so many decimal places."""
+    return self.round() if not digits else (self * 10.0 ** digits).round() / 10.0 ** digits
+
+
 def _bytes(self) -> bytes:
     """The elements, row-major."""
     return bytes(_content(_strong(_tape.read(self))))
@@ -361,7 +366,7 @@ def _deepcopy(self, memo):
 
 for _name, _function in (("__bool__", _bool), ("__len__", _length), ("__iter__", _iterate), ("__contains__", _contains),
                          ("__index__", _as_index), ("__delitem__", _no_delete), ("__format__", _format),
-                         ("__repr__", _repr), ("__bytes__", _bytes), ("__dlpack__", _dlpack), ("__array__", _array),
+                         ("__repr__", _repr), ("__bytes__", _bytes), ("__round__", _rounded), ("__dlpack__", _dlpack), ("__array__", _array),
                          ("__array_ufunc__", _array_ufunc), ("__reduce_ex__", _reduce), ("__deepcopy__", _deepcopy),
                          ("__setstate__", _set_state),
                          ("__copy__", lambda self: self.reshape(list(self.shape))),
