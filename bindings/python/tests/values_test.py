@@ -1,6 +1,7 @@
 """Into tensors and out of them: lists, NumPy's and PyTorch's arrays, text, pickle, DLPack."""
 
 import copy
+import hashlib
 import io
 import operator
 import pickle
@@ -119,7 +120,7 @@ class OutOf(unittest.TestCase):
         kept = memoryview(Tensor([1, 2, 3]) * 2)
         self.assertEqual(kept.tolist(), [2, 4, 6])
         self.assertEqual((memoryview(Tensor(2)).shape, memoryview(Tensor.ones(0, 3)).shape), ((), (0, 3)))
-        for take in (numpy.frombuffer, file.write, io.BytesIO):  # they would not see the type of the elements
+        for take in (file.write, io.BytesIO, hashlib.sha256):  # they would not see the type of the elements
             with self.assertRaisesRegex(BufferError, "with its format alone"):
                 take(a)
         with self.assertRaisesRegex(BufferError, "bfloat16"):
