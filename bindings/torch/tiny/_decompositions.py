@@ -1,0 +1,45 @@
+"""Operators without a kernel here that PyTorch itself writes in terms of others: its decompositions are their kernels."""
+
+import torch
+from torch._decomp import decomposition_table
+
+# What PyTorch's decomposition computes in another way than its CPU kernel, or with views of views that cost more than
+# the fallback: none of these is taken.
+LEFT_OUT = {"aten::nonzero_static", "aten::empty_like", "aten::_to_copy", "aten::copy", "aten::copy_", "aten::detach",
+            "aten::lift_fresh", "aten::native_dropout", "aten::_unsafe_index"}
+
+has = torch._C._dispatch_has_kernel_for_dispatch_key
+KEYS_THAT_COMPUTE = ("CompositeImplicitAutograd", "CompositeExplicitAutograd", "PrivateUse1")
+
+
+def _name(op):
+    return op._schema.name + ("." + op._schema.overload_name if op._schema.overload_name else "")
+
+
+def _arguments(op):
+    return [(a.name, str(a.type)) for a in op._schema.arguments if not (a.kwarg_only and a.alias_info)]
+
+
+def _has_kernel(op):
+    name = _name(op)
+    if any(has(name, key) for key in KEYS_THAT_COMPUTE):
+        return True
+    # A structured operator is computed by its form with out=, which has a kernel here or not.
+    if not has(name, "CompositeExplicitAutogradNonFunctional"):
+        return False
+    packet = getattr(torch.ops.aten, op._schema.name.split("::")[1].removesuffix("_"))
+    forms = (getattr(packet, overload) for overload in packet.overloads())
+    return any(form._schema.is_mutable and _arguments(form) == _arguments(op) and has(_name(form), "PrivateUse1")
+               for form in forms if form is not op)
+
+
+def register():
+    """Keeps the library alive that it returns: without it the kernels are gone."""
+    library = torch.library.Library("aten", "IMPL")
+    for op, decomposition in decomposition_table.items():
+        if not isinstance(op, torch._ops.OpOverload) or op.namespace != "aten":
+            continue
+        if op._schema.name in LEFT_OUT or _has_kernel(op):
+            continue
+        library.impl(op, decomposition, "PrivateUse1")
+    return library
