@@ -31,7 +31,7 @@ constexpr const char* kListed[] = {
     // Windows that are no product of axes, and the backward passes of those.
     "max_unpool", "fractional_max_pool", "adaptive_max_pool", "grid_sampler", "_upsample", "upsample", "im2col", "col2im",
     "reflection_pad", "replication_pad", "unfold_backward", "multi_margin_loss", "multilabel_margin_loss", "rrelu_with_noise",
-    "linalg", "trace", "_foreach", "_weight_norm", "_batch_norm_with_update", "batch_norm_backward", "rot90", "round.decimals",
+    "linalg", "trace", "_foreach", "_weight_norm", "_batch_norm_with_update", "batch_norm_backward", "rot90", "round.decimals", "addbmm", "angle", "index_reduce", "hash_tensor", "nonzero_static",
 };
 
 bool is_listed(const std::string& name) {

@@ -3,8 +3,10 @@
 #include <ATen/ScalarOps.h>
 #include <ATen/TensorIterator.h>
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/native/TypeProperties.h>
 #include <ATen/ops/result_type.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 
@@ -14,6 +16,7 @@ namespace tiny_torch {
 
 namespace {
 
+using Tensors = c10::SmallVector<at::Tensor, 4>;
 using c10::Argument;
 using c10::FunctionSchema;
 
@@ -59,7 +62,7 @@ class PointwiseKernel final : public c10::OperatorKernel {
   at::Tensor compute(const c10::IValue* arguments) const {
     Operands operands;
     for (const size_t index : parameters_) operands.parameters.push_back(&arguments[index]);
-    c10::SmallVector<at::Tensor, 4> tensors;
+    Tensors tensors;
     for (const size_t index : operands_) tensors.push_back(operand(arguments[index]));
     at::Tensor result = target_ < 0 ? at::Tensor() : arguments[target_].toTensor();
     Types types = row_.types;
@@ -80,26 +83,42 @@ class PointwiseKernel final : public c10::OperatorKernel {
   }
 
   // Decides the result's sizes, strides and dtype, and makes it unless it is there.
-  static at::ScalarType prepare(Types types, const c10::SmallVector<at::Tensor, 4>& tensors, at::Tensor& result) {
+  static at::ScalarType prepare(Types types, const Tensors& tensors, at::Tensor& result) {
     at::TensorIteratorConfig config;
-    config.allow_cpu_scalars(true).add_output(result);
-    for (const at::Tensor& tensor : tensors)
-      if (tensor.defined()) config.add_const_input(tensor);
+    config.allow_cpu_scalars(true).add_output(result).check_all_same_dtype(false);
     const bool is_bool = types == Types::Compare || types == Types::Own;
-    config.check_all_same_dtype(false);
-    if (is_bool && !result.defined()) config.declare_static_dtype(at::kBool);
+    // TensorIterator takes one number; of more than one the common dtype is found before.
+    const bool has_numbers = std::count_if(tensors.begin(), tensors.end(), is_number) > 1;
+    for (const at::Tensor& tensor : tensors)
+      if (tensor.defined() && !(has_numbers && is_number(tensor))) config.add_const_input(tensor);
     at::ScalarType common = at::kBool;
-    if (types == Types::Condition) {
-      common = at::result_type(tensors[1], tensors[2]);
-      if (!result.defined()) config.declare_static_dtype(common);
-    } else if (types != Types::Own) {
+    const bool is_decided = types == Types::Condition || has_numbers;
+    if (types == Types::Condition) common = at::result_type(tensors[1], tensors[2]);
+    if (has_numbers) common = promoted(tensors);
+    if (is_decided && result.defined()) check_cast(common, result);
+    if (!result.defined() && (is_bool || is_decided)) config.declare_static_dtype(is_bool ? at::kBool : common);
+    if (!is_decided && types != Types::Own) {
       config.promote_inputs_to_common_dtype(true);
       if (!is_bool) config.cast_common_dtype_to_outputs(true).enforce_safe_casting_to_output(true);
       if (types == Types::Float) config.promote_integer_inputs_to_float(true);
     }
     at::TensorIterator iterator = config.build();
     result = iterator.output(0);
-    return types == Types::Condition || types == Types::Own ? common : iterator.common_dtype();
+    return is_decided || types == Types::Own ? common : iterator.common_dtype();
+  }
+
+  static bool is_number(const at::Tensor& tensor) {
+    return tensor.defined() && tensor.is_cpu() && tensor.dim() == 0;
+  }
+  static at::ScalarType promoted(const Tensors& tensors) {
+    at::native::ResultTypeState state;
+    for (const at::Tensor& tensor : tensors)
+      if (tensor.defined()) state = at::native::update_result_type_state(tensor, state);
+    return at::native::result_type(state);
+  }
+  static void check_cast(at::ScalarType common, const at::Tensor& result) {
+    TORCH_CHECK(at::canCast(common, result.scalar_type()), "result type ", common, " can't be cast to the desired output type ",
+                result.scalar_type());
   }
 
   static Value as_operand(const at::Tensor& tensor, Types types, size_t index, tiny_dtype common) {

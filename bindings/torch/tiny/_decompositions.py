@@ -1,12 +1,16 @@
 """Operators without a kernel here that PyTorch itself writes in terms of others: its decompositions are their kernels."""
 
+import re
+
 import torch
 from torch._decomp import decomposition_table
 
-# What PyTorch's decomposition computes in another way than its CPU kernel, or with views of views that cost more than
-# the fallback: none of these is taken.
-LEFT_OUT = {"aten::nonzero_static", "aten::empty_like", "aten::_to_copy", "aten::copy", "aten::copy_", "aten::detach",
-            "aten::lift_fresh", "aten::native_dropout", "aten::_unsafe_index"}
+# Of these PyTorch's decomposition is the operator itself again (a reference whose primitive calls it), or is written
+# for tracing alone.  They are listed in src/fallback.cpp or have a composite kernel.
+LEFT_OUT = re.compile(
+    r"aten::(copy_?|detach|empty_like|lift_fresh|_to_copy|native_dropout|nonzero_static|_unsafe_index"
+    r"|adaptive_max_pool\w*|cbrt|digamma_?|erfinv_?|frexp|i0_?|igammac?_?|lgamma_?|mvlgamma_?|nextafter_?|angle|cumprod_?"
+    r"|special_(airy_ai|bessel_\w+|erfcx|i0e|i1e?|log_ndtr|modified_\w+|ndtri|scaled_\w+|spherical_\w+|zeta)|polygamma_?)")
 
 has = torch._C._dispatch_has_kernel_for_dispatch_key
 KEYS_THAT_COMPUTE = ("CompositeImplicitAutograd", "CompositeExplicitAutograd", "PrivateUse1")
@@ -29,7 +33,8 @@ def _has_kernel(op):
         return False
     packet = getattr(torch.ops.aten, op._schema.name.split("::")[1].removesuffix("_"))
     forms = (getattr(packet, overload) for overload in packet.overloads())
-    return any(form._schema.is_mutable and _arguments(form) == _arguments(op) and has(_name(form), "PrivateUse1")
+    return any(form._schema.is_mutable and _arguments(form) == _arguments(op) and 
+               (has(_name(form), "PrivateUse1") or has(_name(form), "CompositeExplicitAutograd"))
                for form in forms if form is not op)
 
 
@@ -39,7 +44,7 @@ def register():
     for op, decomposition in decomposition_table.items():
         if not isinstance(op, torch._ops.OpOverload) or op.namespace != "aten":
             continue
-        if op._schema.name in LEFT_OUT or _has_kernel(op):
+        if LEFT_OUT.fullmatch(op._schema.name) or _has_kernel(op):
             continue
         library.impl(op, decomposition, "PrivateUse1")
     return library
