@@ -1,6 +1,7 @@
 // Rows of recurrent cells, of a loss, and of optimisers' steps.
 #include <ATen/core/Tensor.h>
 
+#include <cmath>
 #include <numeric>
 #include <string_view>
 
@@ -216,6 +217,20 @@ void unscale(Call& c) {  // grads, found_inf, inv_scale
   write(c.tensor(1), found);
 }
 
+void update_scale(Call& c) {  // self, growth_tracker, found_inf, growth_factor, backoff_factor, growth_interval
+  const V scale = c.value(0);
+  const V tracker = c.value(1);
+  const V is_bad = compare(TINY_NE, reshape(c.value(2), scale.shape()), 0);
+  const V steps = tracker + 1.0;
+  const V grows = compare(TINY_EQ, steps, static_cast<double>(c.integer(5)));
+  const V larger = scale * number(scale.dtype(), c.real(3));
+  const V is_finite = compare(TINY_LT, larger, constant(scale.dtype(), INFINITY));
+  const V good = where(logical_and(grows, is_finite), larger, scale);
+  write(c.tensor(0), where(is_bad, scale * number(scale.dtype(), c.real(4)), good));
+  const V none = constant(tracker.dtype(), 0);
+  write(c.tensor(1), where(is_bad, none, where(grows, none, steps)));
+}
+
 bool equal(const at::Tensor& a, const at::Tensor& b) {
   if (a.sizes() != b.sizes()) return false;
   if (a.numel() == 0) return true;
@@ -245,6 +260,7 @@ constexpr Row kSteps[] = {
     {"_fused_adamw_", adam_step<true>},
     {"_fused_adamw_.tensor_lr", adam_step<true>},
     {"_amp_foreach_non_finite_check_and_unscale_", unscale},
+    {"_amp_update_scale_", update_scale},
 };
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {

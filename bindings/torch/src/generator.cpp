@@ -4,6 +4,8 @@
 #include <ATen/ops/empty.h>
 #include <c10/core/GeneratorImpl.h>
 
+#include <torch/library.h>
+
 #include <cstring>
 
 namespace tiny_torch {
@@ -87,6 +89,10 @@ Value next_key(const std::optional<at::Generator>& generator) {
   const uint32_t key[2] = {static_cast<uint32_t>(bits), static_cast<uint32_t>(bits >> 32)};
   const int64_t size = 2;
   return from_data(TINY_UINT32, {&size, 1}, key, sizeof key);
+}
+
+TORCH_LIBRARY_FRAGMENT(tiny, m) {
+  m.def("default_generator() -> Generator?", [] { return default_generator(); });
 }
 
 }  // namespace tiny_torch

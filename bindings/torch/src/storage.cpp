@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <map>
 #include <numeric>
 #include <unordered_map>
 #include <unordered_set>
@@ -20,8 +21,7 @@ struct Contents {
   char* address = nullptr;
   Value form;
   c10::DimVector sizes, strides;  // of form
-  Value flat;
-  bool is_private = false;  // flat's cell is nobody else's: a write to it is no write to them
+  Value flat;  // its cell, and form's, is nobody else's: a write to it is no write to them
 };
 
 // The lock outlives every storage, as the context does.
@@ -32,6 +32,10 @@ std::recursive_mutex& lock() {
 std::unordered_set<Contents*>& pending() {
   static auto& set = *new std::unordered_set<Contents*>;
   return set;
+}
+std::map<char*, Contents*>& living() {
+  static auto& map = *new std::map<char*, Contents*>;
+  return map;
 }
 int64_t pending_writes = 0;
 int64_t flushes = 0;
@@ -88,7 +92,10 @@ void drop(void* context) {
   const std::lock_guard guard(lock());
   auto* const contents = static_cast<Contents*>(context);
   pending().erase(contents);
-  if (contents->address) region().give(contents->address, contents->bytes);
+  if (contents->address) {
+    living().erase(contents->address);
+    region().give(contents->address, contents->bytes);
+  }
   delete contents;
 }
 
@@ -100,6 +107,7 @@ class TinyAllocator final : public c10::Allocator {
     if (bytes) {
       const std::lock_guard guard(lock());
       contents->address = region().take(bytes);
+      living()[contents->address] = contents;
     }
     return {contents->address, contents, &drop, c10::Device(c10::DeviceType::PrivateUse1, 0)};
   }
@@ -112,11 +120,29 @@ class TinyAllocator final : public c10::Allocator {
 TinyAllocator tiny_allocator;
 REGISTER_ALLOCATOR(c10::DeviceType::PrivateUse1, &tiny_allocator)
 
-Contents& contents_of(const at::Tensor& tensor) {
+// Where a tensor's elements are: a storage made here, and where its own storage begins there.
+struct Place {
+  Contents& contents;
+  int64_t offset = 0;  // bytes
+};
+
+Place place_of(const at::Tensor& tensor) {
   const c10::DataPtr& pointer = tensor.storage().data_ptr();
-  TORCH_CHECK(pointer.get_deleter() == &drop, "tiny: expected a tensor of device \"tiny\", got one of ",
-              tensor.device());
-  return *static_cast<Contents*>(pointer.get_context());
+  if (pointer.get_deleter() == &drop) return {*static_cast<Contents*>(pointer.get_context())};
+  // PyTorch makes storages of addresses, too, when it writes files: part of one that is alive.
+  auto* const address = static_cast<char*>(const_cast<void*>(pointer.get()));
+  const auto after = living().upper_bound(address);
+  TORCH_CHECK(after != living().begin(), "tiny: no storage of device \"tiny\" is at the address of a tensor");
+  Contents& contents = *std::prev(after)->second;
+  TORCH_CHECK(address < contents.address + contents.bytes, "tiny: no storage of device \"tiny\" is at the address of a tensor");
+  return {contents, address - contents.address};
+}
+
+// As a tensor that begins where the storage does.
+Layout layout_in(const Place& place, const at::Tensor& tensor) {
+  Layout layout = layout_of(tensor);
+  layout.offset += place.offset / static_cast<int64_t>(tensor.itemsize());
+  return layout;
 }
 
 size_t item_bytes(tiny_dtype dtype) { return tiny_dtype_size(dtype); }
@@ -149,7 +175,6 @@ Value flat_of(Contents& contents, tiny_dtype dtype) {
   if (!contents.flat) {
     const int64_t count = static_cast<int64_t>(contents.bytes / item_bytes(dtype));
     contents.flat = contents.form ? flattened(contents) : full(dtype, {&count, 1}, 0);
-    contents.is_private = false;
   }
   const tiny_dtype held = contents.flat.dtype();
   if (held == dtype) return contents.flat;
@@ -171,21 +196,21 @@ Value with_sizes(const Value& value, at::IntArrayRef sizes) {
 
 // Elements that several places of a target share get the value of the last place, as loops in
 // row-major order leave it.
-void write_overlapping(Contents& contents, const at::Tensor& tensor, const Value& value) {
+void write_overlapping(Contents& contents, const Layout& layout, const Value& value) {
   const tiny_dtype dtype = value.dtype();
   const size_t item = item_bytes(dtype);
   const Value flat = flat_of(contents, dtype);
+  const int64_t elements = value.numel();
   std::vector<char> memory(static_cast<size_t>(flat.numel()) * item);
-  std::vector<char> elements(static_cast<size_t>(tensor.numel()) * item);
+  std::vector<char> given(static_cast<size_t>(elements) * item);
   read(flat, memory.data(), memory.size());
-  read(value, elements.data(), elements.size());
-  for (int64_t i = 0; i < tensor.numel(); ++i) {
-    int64_t at = tensor.storage_offset();
+  read(value, given.data(), given.size());
+  for (int64_t i = 0; i < elements; ++i) {
+    int64_t at = layout.offset;
     int64_t rest = i;
-    for (int64_t axis = tensor.dim(); axis-- > 0; rest /= tensor.size(axis))
-      at += rest % tensor.size(axis) * tensor.stride(axis);
-    std::memcpy(memory.data() + static_cast<size_t>(at) * item,
-                elements.data() + static_cast<size_t>(i) * item, item);
+    for (size_t axis = layout.sizes.size(); axis-- > 0; rest /= layout.sizes[axis])
+      at += rest % layout.sizes[axis] * layout.strides[axis];
+    std::memcpy(memory.data() + static_cast<size_t>(at) * item, given.data() + static_cast<size_t>(i) * item, item);
   }
   const int64_t count = flat.numel();
   contents.flat = from_data(dtype, {&count, 1}, memory.data(), memory.size());
@@ -197,19 +222,17 @@ bool covers(const Contents& contents, const at::Tensor& tensor) {
          tensor.is_non_overlapping_and_dense();
 }
 
-void write_part(Contents& contents, const at::Tensor& tensor, Value value) {
-  const Layout layout = layout_of(tensor);
+void write_part(const Place& place, const at::Tensor& tensor, Value value) {
+  Contents& contents = place.contents;
+  const Layout layout = layout_in(place, tensor);
   const Layout target = without_repeats(layout);
   if (target.sizes != layout.sizes) value = last_of_repeats(value, layout);
   if (may_overlap(target)) {
-    write_overlapping(contents, tensor, with_sizes(value, tensor.sizes()));
-    contents.is_private = false;
+    write_overlapping(contents, layout, with_sizes(value, tensor.sizes()));
   } else {
-    Value flat = flat_of(contents, value.dtype());
-    if (!contents.is_private) flat = fresh(flat);
+    const Value flat = flat_of(contents, value.dtype());
     assign(view_of(flat, target), value);
-    contents.flat = std::move(flat);
-    contents.is_private = true;
+    contents.flat = flat;
   }
   contents.form = Value();
 }
@@ -249,18 +272,20 @@ c10::Allocator* allocator() { return &tiny_allocator; }
 Value read(const at::Tensor& tensor) {
   if (tensor.is_neg()) return -read(tensor._neg_view());
   const std::lock_guard guard(lock());
-  Contents& contents = contents_of(tensor);
+  const Place place = place_of(tensor);
+  Contents& contents = place.contents;
   const tiny_dtype dtype = dtype_of(tensor.scalar_type());
-  if (contents.form && tensor.storage_offset() == 0 && tensor.sizes() == contents.sizes &&
+  if (contents.form && place.offset == 0 && tensor.storage_offset() == 0 && tensor.sizes() == contents.sizes &&
       tensor.strides() == contents.strides && contents.form.dtype() == dtype)
     return contents.form;
   if (tensor.numel() == 0) return full(dtype, {tensor.sizes().data(), tensor.sizes().size()}, 0);
-  return view_of(flat_of(contents, dtype), layout_of(tensor));
+  return view_of(flat_of(contents, dtype), layout_in(place, tensor));
 }
 
 void write(const at::Tensor& tensor, const Value& given) {
   const std::lock_guard guard(lock());
-  Contents& contents = contents_of(tensor);
+  const Place place = place_of(tensor);
+  Contents& contents = place.contents;
   Value value = with_sizes(cast(given, dtype_of(tensor.scalar_type())), tensor.sizes());
   if (tensor.is_neg()) value = -value;
   if (tensor.numel() == 0) return;
@@ -269,9 +294,8 @@ void write(const at::Tensor& tensor, const Value& given) {
     contents.sizes = tensor.sizes();
     contents.strides = tensor.strides();
     contents.flat = Value();
-    contents.is_private = false;
   } else {
-    write_part(contents, tensor, std::move(value));
+    write_part(place, tensor, std::move(value));
   }
   note_write(contents);
 }

@@ -7,6 +7,8 @@
 #include <ATen/native/Resize.h>
 #include <torch/library.h>
 
+#include <string>
+
 #include "storage.h"
 
 namespace tiny_torch {
@@ -180,6 +182,13 @@ TORCH_LIBRARY_IMPL(aten, Conjugate, m) { m.impl("_copy_from", torch::CppFunction
 TORCH_LIBRARY(tiny, m) {
   m.def("flush() -> ()", [] { flush(); });
   m.def("flush_count() -> int", [] { return flush_count(); });
+  m.def("counters() -> str", [] {
+    tiny_report* report = nullptr;
+    check(tiny_context_counters(context(), &report));
+    std::string text = tiny_report_text(report);
+    tiny_report_release(report);
+    return text;
+  });
 }
 
 }  // namespace

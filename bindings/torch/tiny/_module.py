@@ -1,12 +1,13 @@
 """torch.tiny: what PyTorch asks of the module of a device."""
 
 import contextlib
+import json
 
 import torch
 
 __all__ = ["is_available", "is_initialized", "device_count", "current_device", "set_device", "device", "synchronize",
            "manual_seed", "manual_seed_all", "seed", "initial_seed", "get_rng_state", "set_rng_state", "flush_count",
-           "get_amp_supported_dtype", "get_device_name", "fallbacks", "clear_fallbacks", "Stream", "Event", "current_stream", "default_stream"]
+           "get_amp_supported_dtype", "get_device_name", "counters", "fallbacks", "clear_fallbacks", "Stream", "Event", "current_stream", "default_stream"]
 
 Event = torch.Event
 Stream = torch.Stream
@@ -76,12 +77,11 @@ def current_stream(device=None):
 default_stream = current_stream
 
 
+default_generators = (torch.ops.tiny.default_generator(),)
+
+
 def _generator():
     return default_generators[0]
-
-
-default_generators = (torch._C._get_default_generator(torch.device("tiny:0"))
-                      if hasattr(torch._C, "_get_default_generator") else torch.Generator(device="tiny:0"),)
 
 
 def manual_seed(seed):
@@ -121,3 +121,8 @@ def fallbacks():
 
 def clear_fallbacks():
     torch.ops.tiny.clear_fallbacks()
+
+
+def counters():
+    """What the engine did since the process began: kernels, copies, memory (tiny_context_counters)."""
+    return json.loads(torch.ops.tiny.counters())
