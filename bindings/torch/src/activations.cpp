@@ -95,7 +95,6 @@ constexpr PointwiseRow kActivations[] = {
     {"hardsigmoid", Types::Same, [](Given o) { return gate(o[0]); }},
     {"softshrink", Types::Same, softshrink},
     {"hardshrink", Types::Same, hardshrink},
-    {"log_sigmoid_backward", Types::Same, [](Given o) { return o[0] * unary(TINY_SIGMOID, -o[1]); }},
 };
 
 // grad, then what was kept of the forward pass.

@@ -133,6 +133,11 @@ void log_sigmoid(Call& c) {
   c.give(1, full(x.dtype(), {&none, 1}, 0));
 }
 
+void log_sigmoid_backward(Call& c) {  // grad, self, buffer
+  const V x = c.value(1);
+  c.give(0, c.value(0) * sigmoid(-x));
+}
+
 // ---- Optimisers ---------------------------------------------------------------------------------
 
 std::vector<at::Tensor> list(const Call& c, size_t index) { return c.argument(index).toTensorVector(); }
@@ -251,6 +256,8 @@ constexpr Row kCells[] = {
     {"nll_loss_backward.grad_input", class_loss_backward},
     {"log_sigmoid_forward", log_sigmoid},
     {"log_sigmoid_forward.output", log_sigmoid},
+    {"log_sigmoid_backward", log_sigmoid_backward},
+    {"log_sigmoid_backward.grad_input", log_sigmoid_backward},
 };
 constexpr Row kSteps[] = {
     {"_fused_sgd_", sgd_step},

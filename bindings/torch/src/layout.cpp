@@ -63,6 +63,12 @@ Layout layout_of(const at::Tensor& tensor) {
           Sizes(tensor.strides().begin(), tensor.strides().end()), tensor.storage_offset()};
 }
 
+bool is_movement(const Layout& layout, int64_t count) {
+  const std::vector<size_t> axes = moving_axes(layout);
+  Box box;
+  return axes.empty() || (find_box(layout, axes, box) && box.needed <= count);
+}
+
 Value view_of(const Value& flat, const Layout& layout) {
   const std::vector<size_t> axes = moving_axes(layout);
   Box box;

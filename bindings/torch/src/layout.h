@@ -15,6 +15,8 @@ struct Layout {
 
 Layout layout_of(const at::Tensor& tensor);
 Value view_of(const Value& flat, const Layout& layout);
+// Whether the engine's movement makes it of `count` elements; else view_of takes as_strided.
+bool is_movement(const Layout& layout, int64_t count);
 
 // The layout with size 1 where a stride is 0: each element once, if only expanded axes repeat it.
 Layout without_repeats(const Layout& layout);

@@ -99,26 +99,37 @@ void max_pool_backward(Call& c) {  // grad, self, kernel, stride, padding, dilat
   const V x = detach(c.value(1));
   c.give(0, gradients(max_pool(x, max_pool_of(c, 2, axes)), c.value(0), {&x, 1})[0], c.tensor(1).suggest_memory_format());
 }
-// kernel, stride, padding, ceil, count_include_pad, divisor_override from `at` on.
+// The sums of windows: zeros around x, as far as the windows of a result of `sizes` reach.
+V window_sums(const V& x, WindowSizes window, const Sizes& sizes) {
+  Sizes before(static_cast<size_t>(x.rank()), 0);
+  Sizes after = before;
+  for (size_t k = 0; k < window.kernel.size(); ++k) {
+    const size_t axis = before.size() - window.kernel.size() + k;
+    const int64_t reached = (sizes[axis] - 1) * window.strides[k] + window.kernel[k];
+    before[axis] = window.padding[k];
+    after[axis] = reached - x.size(static_cast<int64_t>(axis)) - window.padding[k];
+    window.padding[k] = 0;
+  }
+  const int64_t count = std::accumulate(window.kernel.begin(), window.kernel.end(), int64_t{1}, std::multiplies<>());
+  return average_pool(pad(x, before, after, 0), window) * static_cast<double>(count);
+}
+// kernel, stride, padding, ceil, count_include_pad, divisor_override from `at` on; the result's sizes.
 template <int64_t axes>
-V average(const Call& c, size_t at, const V& x) {
-  WindowSizes sizes = pool_of(c, at, axes);
-  if (c.flag(at + 3)) sizes.flags |= TINY_FLAG_CEIL_MODE;
-  const bool divides = axes > 1 && c.has(at + 5);
-  if (c.flag(at + 4) || divides) sizes.flags |= TINY_FLAG_COUNT_INCLUDE_PAD;
-  const V mean = average_pool(x, sizes);
-  if (!divides) return mean;
-  const int64_t count = std::accumulate(sizes.kernel.begin(), sizes.kernel.end(), int64_t{1}, std::multiplies<>());
-  return mean * (static_cast<double>(count) / static_cast<double>(c.integer(at + 5)));
+V average(const Call& c, size_t at, const V& x, at::IntArrayRef sizes) {
+  WindowSizes window = pool_of(c, at, axes);
+  if (c.has(at + 5)) return window_sums(x, window, sizes.vec()) / static_cast<double>(c.integer(at + 5));
+  if (c.flag(at + 3)) window.flags |= TINY_FLAG_CEIL_MODE;
+  if (c.flag(at + 4)) window.flags |= TINY_FLAG_COUNT_INCLUDE_PAD;
+  return average_pool(x, window);
 }
 template <int64_t axes>
 void average_pool_of(Call& c) {
-  c.give(0, average<axes>(c, 1, c.value(0)), c.tensor(0).suggest_memory_format());
+  c.give(0, average<axes>(c, 1, c.value(0), c.target(0).sizes()), c.tensor(0).suggest_memory_format());
 }
 template <int64_t axes>
 void average_pool_backward(Call& c) {  // grad, self, ..
   const V x = detach(c.value(1));
-  c.give(0, gradients(average<axes>(c, 2, x), c.value(0), {&x, 1})[0], c.tensor(1).suggest_memory_format());
+  c.give(0, gradients(average<axes>(c, 2, x, c.tensor(0).sizes()), c.value(0), {&x, 1})[0], c.tensor(1).suggest_memory_format());
 }
 // The means of windows that divide an axis as evenly as they can: a product with a matrix of shares.
 V shared_out(const V& x, int64_t axis, int64_t count) {

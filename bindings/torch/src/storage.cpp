@@ -22,6 +22,7 @@ struct Contents {
   Value form;
   c10::DimVector sizes, strides;  // of form
   Value flat;  // its cell, and form's, is nobody else's: a write to it is no write to them
+  bool is_in_order = true;  // flat's cell has its elements in the storage's order
 };
 
 // The lock outlives every storage, as the context does.
@@ -158,15 +159,15 @@ Value recut(const Value& flat, tiny_dtype dtype, size_t bytes) {
 }
 
 // A form as elements in the order of the storage.
-Value flattened(const Contents& contents) {
+Value flattened(Contents& contents) {
   const size_t rank = contents.sizes.size();
   Sizes order(rank);
   std::iota(order.begin(), order.end(), int64_t{0});
   std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
     return contents.strides[static_cast<size_t>(a)] > contents.strides[static_cast<size_t>(b)];
   });
-  const Value ordered =
-      std::is_sorted(order.begin(), order.end()) ? contents.form : permute(contents.form, order);
+  contents.is_in_order = std::is_sorted(order.begin(), order.end());
+  const Value ordered = contents.is_in_order ? contents.form : permute(contents.form, order);
   const int64_t count = ordered.numel();
   return reshape(ordered, {&count, 1});
 }
@@ -181,6 +182,15 @@ Value flat_of(Contents& contents, tiny_dtype dtype) {
   if (item_bytes(held) != item_bytes(dtype)) return recut(contents.flat, dtype, contents.bytes);
   if (held == TINY_BOOL || dtype == TINY_BOOL) return cast(contents.flat, dtype);
   return bitcast(contents.flat, dtype);
+}
+
+// The same to see as a layout: what no movement makes addresses the elements of a cell.
+Value flat_for(Contents& contents, tiny_dtype dtype, const Layout& layout) {
+  const Value flat = flat_of(contents, dtype);
+  if (contents.is_in_order || is_movement(layout, flat.numel())) return flat;
+  contents.flat = fresh(contents.flat);
+  contents.is_in_order = true;
+  return flat_of(contents, dtype);
 }
 
 void note_write(Contents& contents) {
@@ -214,6 +224,7 @@ void write_overlapping(Contents& contents, const Layout& layout, const Value& va
   }
   const int64_t count = flat.numel();
   contents.flat = from_data(dtype, {&count, 1}, memory.data(), memory.size());
+  contents.is_in_order = true;
 }
 
 bool covers(const Contents& contents, const at::Tensor& tensor) {
@@ -230,9 +241,9 @@ void write_part(const Place& place, const at::Tensor& tensor, Value value) {
   if (may_overlap(target)) {
     write_overlapping(contents, layout, with_sizes(value, tensor.sizes()));
   } else {
-    const Value flat = flat_of(contents, value.dtype());
+    const Value flat = flat_for(contents, value.dtype(), target);
     assign(view_of(flat, target), value);
-    contents.flat = flat;
+    contents.flat = flat;  // another dtype's bits, perhaps
   }
   contents.form = Value();
 }
@@ -279,7 +290,8 @@ Value read(const at::Tensor& tensor) {
       tensor.strides() == contents.strides && contents.form.dtype() == dtype)
     return contents.form;
   if (tensor.numel() == 0) return full(dtype, {tensor.sizes().data(), tensor.sizes().size()}, 0);
-  return view_of(flat_of(contents, dtype), layout_in(place, tensor));
+  const Layout layout = layout_in(place, tensor);
+  return view_of(flat_for(contents, dtype, layout), layout);
 }
 
 void write(const at::Tensor& tensor, const Value& given) {

@@ -42,6 +42,13 @@ Tensor empty_strided(at::IntArrayRef sizes, at::IntArrayRef strides, std::option
                                            made_type(type, layout, "empty_strided"));
 }
 
+Tensor zeros(at::IntArrayRef sizes, std::optional<at::ScalarType> type, std::optional<at::Layout> layout,
+             std::optional<at::Device> device, std::optional<bool> pin) {
+  const Tensor made = empty(sizes, type, layout, device, pin, std::nullopt);
+  write(made, constant(dtype_of(made.scalar_type()), 0));
+  return made;
+}
+
 void grow(c10::TensorImpl& tensor) {
   const auto needed = at::detail::computeStorageNbytes(tensor.sizes(), tensor.strides(), tensor.itemsize(),
                                                        static_cast<size_t>(tensor.storage_offset()));
@@ -159,6 +166,7 @@ at::Scalar local_scalar_dense(const Tensor& self) {
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("empty.memory_format", TORCH_FN(empty));
   m.impl("empty_strided", TORCH_FN(empty_strided));
+  m.impl("_efficientzerotensor", TORCH_FN(zeros));
   m.impl("resize_", TORCH_FN(resize_));
   m.impl("set_.source_Storage", TORCH_FN(set_storage));
   m.impl("set_.source_Storage_storage_offset", TORCH_FN(set_storage_at));
