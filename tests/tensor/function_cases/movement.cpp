@@ -2,6 +2,7 @@
 #include "tensor/movement.h"
 #include "tensor/create.h"
 #include "tensor/indexing.h"
+#include "tensor/strides.h"
 #include "tests/tensor/function_cases/case.h"
 
 namespace tiny::function_cases {
