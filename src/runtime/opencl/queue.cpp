@@ -95,13 +95,13 @@ void ClKernel::set_arguments(const Launch& launch, cl_mem status) {
   for (const Argument& a : launch.arguments) {
     check_range(*a.buffer, a.byte_offset, 0);
     const cl_mem memory = static_cast<const ClBuffer&>(*a.buffer).memory();
-    set(at++, sizeof memory, &memory);
+    set(at++, sizeof(cl_mem), &memory);
     number(a.byte_offset);
   }
   for (const int64_t v : launch.variables) number(v);
   number(launch.begin);
   number(launch.end);
-  set(at, sizeof status, &status);
+  set(at, sizeof(cl_mem), &status);
 }
 
 void ClKernel::enqueue(cl_command_queue queue, const Launch& launch) {
@@ -218,7 +218,8 @@ void ClQueue::finish() const {
 
 void Pace::step() {
   stop_.check();
-  if (given_++ % kLaunches != 0 || given_ == 1) return;
+  const int64_t before = given_++;
+  if (before == 0 || before % kLaunches != 0) return;
   queue_.flush();
   if (last_) last_->wait();
   last_ = queue_.record();
