@@ -90,6 +90,8 @@ void write_node(ByteWriter& out, const UOp& node, const Numbers& numbers,
   write_dtype(out, node.dtype());
   if (scans && is_of_scan(node))
     scans->write(out, scan_part(node));
+  else if (node.op() == Op::Alias)  // a number that tells it from others says nothing of it
+    out.number(node.ints().front());
   else if (node.op() != Op::Call)  // a call has no name in a key
     write_arg(out, node.arg());
   out.number(static_cast<uint32_t>(node.src().size()));

@@ -492,7 +492,7 @@ std::string walked_options(uint64_t seed, const Machine& machine) {
 std::vector<Machine> machines() {
   std::vector<Machine> all{{"interp", "auto"}};
   if (testing::is_for_groups()) return all;
-  for (const BackendInfo& backend : known_backends()) {
+  for (const BackendInfo& backend : known_backends(Drivers::LeaveClosed)) {
     if (backend.name != "cpu" || !backend.available) continue;
     for (const std::string& isa : backend.isas)
       all.push_back({"cpu", isa == "avx2" ? "avx2" : "avx512"});
