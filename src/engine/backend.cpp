@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "cost/group_machines.h"
 #include "cost/processors.h"
 #include "engine/cuda_backend.h"
 #include "engine/measure_speeds.h"
@@ -60,7 +61,9 @@ class InterpreterBackend : public Backend {
     machine_.dots = allowed(kAllDots, flags);
     machine_.group.threads = 1024;  // as a graphics processor has them
     machine_.group.shared_bytes = 48 << 10;
-    if (!device_->sees_host()) machine_.arena = {.alignment = 256, .page_bytes = 0, .margin = 0};
+    if (const GroupMachine* of = find_group_machine(flags.processor)) imitate(*of, machine_);
+    if (!device_->sees_host() || machine_.computes_in_groups())
+      machine_.arena = {.alignment = 256, .page_bytes = 0, .margin = 0};
   }
   Device& device() override { return *device_; }
   const Machine& machine() const override { return machine_; }
@@ -105,11 +108,19 @@ Machine cpu_machine(const CpuFacts& facts, CpuIsa isa, const Flags& flags) {
   return machine;
 }
 
-void check_processor(const Flags& flags) {
+void check_processor(const Flags& flags, const std::string& device) {
   const std::string& wanted = flags.processor;
   if (wanted == "auto" || wanted == "measure" || find_processor(wanted)) return;
+  if (find_group_machine(wanted)) {
+    require(
+        device == "interp" || device == "far", Status::InvalidArgument, "processor \"", wanted,
+        "\" computes in groups of threads: of devices that can be any, interp and far are; got ",
+        device);
+    return;
+  }
   std::string names = "auto, measure";
   for (const Processor& p : known_processors()) names += cat(", ", p.name);
+  for (const GroupMachine& m : known_group_machines()) names += cat(", ", m.name);
   throw Error(Status::InvalidArgument, cat("processor \"", wanted, "\": known are ", names));
 }
 
@@ -331,7 +342,7 @@ std::vector<LoadedKernel> Backend::load(std::span<const Code> codes, const StopS
 
 std::unique_ptr<Backend> make_backend(const Flags& flags) {
   const DeviceName device = parse_device(flags.device);
-  check_processor(flags);
+  check_processor(flags, device.kind ? device.kind->name : "");
   check_deterministic(flags);
   if (device.kind) return device.kind->make(flags, device.number);
   std::vector<std::string> names;

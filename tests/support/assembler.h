@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "base/text.h"
 #include "tests/support/temporary_folder.h"
@@ -30,14 +31,17 @@ struct Assembled {
   int status = 0;
   std::string log;  // with what each kernel uses
 
-  // Bytes of registers that went to memory, in stores and loads, of all kernels.
-  int64_t spilled() const {
-    int64_t bytes = 0;
-    for (size_t at = 0; (at = log.find(" bytes spill", at)) != std::string::npos; ++at) {
-      const size_t begin = log.find_last_not_of("0123456789", at - 1) + 1;
-      bytes += std::atoll(log.c_str() + begin);
+  // The entries of which registers went to memory, each with the words of the assembler.
+  std::vector<std::string> spilled() const {
+    const std::string begin = "Function properties for ";
+    std::vector<std::string> found;
+    for (size_t at = 0; (at = log.find(begin, at)) != std::string::npos;) {
+      at += begin.size();
+      const std::string words = log.substr(at, log.find('\n', log.find('\n', at) + 1) - at);
+      if (words.find(" 0 bytes spill stores, 0 bytes spill loads") == std::string::npos)
+        found.push_back(words);
     }
-    return bytes;
+    return found;
   }
 };
 

@@ -28,7 +28,28 @@ bool is_symmetric(Op op, DType dtype) {
   return !dtype.is_float() || (op != Op::Max && op != Op::Min);
 }
 
+Operand position(Writer& out, size_t axis) {
+  const Operand result = out.fresh(File::Word);
+  out.line(cat("mov.u32 ", Writer::text(result, "u32"), ", %tid.", kAxisNames[axis]));
+  return result;
+}
+
 }  // namespace
+
+std::array<int64_t, 3> block_of(const LinearProgram& program) {
+  if (program.group[2] <= kAxis2Max) return program.group;
+  return {program.group_threads(), 1, 1};
+}
+
+Operand coordinate(Writer& out, const LinearProgram& program, size_t axis) {
+  if (block_of(program) == program.group) return position(out, axis);
+  Operand at = position(out, 0);
+  for (size_t before = 0; before < axis; ++before)
+    if (const auto size = static_cast<uint32_t>(program.group[before]); size > 1)
+      at = out.make("div", "u32", {at, word(size)});
+  if (axis == 2) return at;
+  return out.make("rem", "u32", {at, word(static_cast<uint32_t>(program.group[axis]))});
+}
 
 std::vector<GroupFolds::Step> GroupFolds::steps_of(const LinearProgram& program, uint32_t axes) {
   std::vector<Step> steps;
@@ -77,26 +98,22 @@ Operand GroupFolds::fold(Op op, DType dtype, uint32_t axes, const Operand& own) 
   return dtype.is_bool() ? out_.compare("ne", "u32", {value, word(0)}) : value;
 }
 
-Operand GroupFolds::coordinate(size_t axis) {
-  const Operand result = out_.fresh(File::Word);
-  out_.line(cat("mov.u32 ", Writer::text(result, "u32"), ", %tid.", kAxisNames[axis]));
-  return result;
-}
-
 // The number of this thread in its group.
 Operand GroupFolds::thread() {
+  if (block_of(program_)[0] == program_.group_threads()) return position(out_, 0);
   Operand result = word(0);
   for (size_t axis = 3; axis-- > 0;) {
     const auto size = static_cast<uint32_t>(program_.group[axis]);
     if (size == 1) continue;
-    const Operand own = coordinate(axis);
+    const Operand own = coordinate(out_, program_, axis);
     result = result.is_constant ? own : out_.make("mad.lo", "u32", {result, word(size), own});
   }
   return out_.in_register(result);
 }
 
 Operand GroupFolds::is_high(const Step& step) {
-  const Operand bit = out_.make("and", "b32", {coordinate(step.axis), word(step.bit)});
+  const Operand bit =
+      out_.make("and", "b32", {coordinate(out_, program_, step.axis), word(step.bit)});
   return out_.compare("ne", "u32", {bit, word(0)});
 }
 

@@ -17,6 +17,14 @@ namespace tiny::ptx {
 
 inline constexpr uint32_t kWarp = 32;  // threads
 
+// Threads along axis 2 (CUDA C++ Programming Guide, "Technical Specifications").
+inline constexpr int64_t kAxis2Max = 64;
+
+// The block of a launch: the group, or its threads in a row where axis 2 has more than a block may.
+std::array<int64_t, 3> block_of(const LinearProgram& program);
+// Where a thread is along an axis of the group, as a register of 32 bits.
+Operand coordinate(Writer& out, const LinearProgram& program, size_t axis);
+
 // Shared memory that the program's folds need, behind its own.
 int64_t fold_bytes(const LinearProgram& program);
 
@@ -44,7 +52,6 @@ class GroupFolds {
   Operand exchanged(Op op, DType dtype, const Step* steps, size_t count, const Operand& own);
   Operand combine(Op op, DType dtype, const Operand& low, const Operand& high);
   Operand shuffle_word(uint32_t apart, const Operand& own);
-  Operand coordinate(size_t axis);
   Operand thread();
   Operand is_high(const Step& step);
 

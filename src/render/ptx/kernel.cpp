@@ -16,8 +16,8 @@
 namespace tiny::ptx {
 namespace {
 
-constexpr const char* kCoordinates[] = {"%tid.x", "%tid.y", "%tid.z"};
 constexpr int64_t kPositionOffset = 8;  // of the status
+constexpr size_t kOpsToUnroll = 64;     // with these a thread's registers have room for four steps
 
 class Kernel {
  public:
@@ -40,6 +40,7 @@ class Kernel {
     out_.line("ret");
     Entry entry;
     entry.name = cat("tiny_", program_.name);
+    entry.block = block_of(program_);
     entry.dynamic_shared_bytes = is_dynamic() ? shared_ : 0;
     entry.text = cat(head(entry.name), "{\n", out_.declarations(), memories(), out_.body(), "}\n");
     return entry;
@@ -69,8 +70,9 @@ class Kernel {
     for (size_t i = 0; i < program_.variables.size(); ++i) out += cat("  .param .s64 n", i, ",\n");
     out +=
         "  .param .s64 begin,\n  .param .s64 end,\n  .param .s64 piece,\n  .param .u64 status)\n";
-    const auto& group = program_.group;
-    return out + cat(".maxntid ", group[0], ", ", group[1], ", ", group[2], "\n");
+    const std::array<int64_t, 3> group = block_of(program_);
+    // Registers of one group may fill a multiprocessor: they are not to be saved by spilling.
+    return out + cat(".maxntid ", group[0], ", ", group[1], ", ", group[2], "\n.minnctapersm 1\n");
   }
 
   std::string memories() const {
@@ -98,11 +100,11 @@ class Kernel {
     const Operand start = made("mov.u64", name);
     return offset == 0 ? start : out_.make("add", "s64", {start, number(offset)});
   }
-  // A register of the machine: a number that is not negative and fits 31 bits.
-  Operand position(const char* name) {
+  // The number of this block, which has 31 bits.
+  Operand block() {
     const Operand result = out_.fresh(File::Word);
-    out_.line(cat("mov.u32 ", Writer::text(result, "u32"), ", ", name));
-    return result;
+    out_.line(cat("mov.u32 ", Writer::text(result, "u32"), ", %ctaid.x"));
+    return widened(result);
   }
 
   void statement(LinearId at, const LinearOp& op) {
@@ -155,7 +157,16 @@ class Kernel {
     if (!lane(op, 0).is_constant || !lane(op, 1).is_constant || number_of(0) >= number_of(1))
       branch_if("ge", labels_[at] + "_end");
     out_.label(labels_[at]);
+    if (!may_unroll(at)) out_.line(".pragma \"nounroll\"");
     values_[at] = {settled(at, i)};
+  }
+  // Whether the assembler may make one step of several: not of a loop that holds another, nor of a
+  // long one, whose values would take more registers than there are.
+  bool may_unroll(LinearId at) const {
+    for (size_t i = at + 1; i <= at + kOpsToUnroll; ++i)
+      if (const Op op = program_.ops[i].op; op == Op::Loop || op == Op::EndLoop)
+        return op == Op::EndLoop;
+    return false;
   }
   void close_loop(LinearId at) {
     const auto [i, end] = loops_.back();
@@ -321,17 +332,17 @@ class Kernel {
   Operand launch_argument(int64_t which) {
     if (which >= 3) {
       const auto axis = static_cast<size_t>(which - 3);
-      return program_.group[axis] == 1 ? number(0) : position(kCoordinates[axis]);
+      return program_.group[axis] == 1 ? number(0) : coordinate(out_, program_, axis);
     }
-    const Operand block = widened(position("%ctaid.x"));
-    if (which == 2) return block;
+    const Operand number_of_block = block();
+    if (which == 2) return number_of_block;
     const Operand begin = parameter("begin");
     if (program_.grouped) {
-      const Operand group = out_.make("add", "s64", {begin, block});
+      const Operand group = out_.make("add", "s64", {begin, number_of_block});
       return which == 0 ? group : out_.make("add", "s64", {group, number(1)});
     }
     const Operand piece = parameter("piece");
-    const Operand first = out_.make("mad.lo", "s64", {block, piece, begin});
+    const Operand first = out_.make("mad.lo", "s64", {number_of_block, piece, begin});
     if (which == 0) return first;
     return out_.make("min", "s64", {out_.make("add", "s64", {first, piece}), parameter("end")});
   }

@@ -1,6 +1,7 @@
 // One entry of a unit.
 #pragma once
 
+#include <array>
 #include <string>
 
 #include "ir/linear.h"
@@ -13,6 +14,7 @@ inline constexpr const char* kDynamicShared = "shared_dynamic";
 struct Entry {
   std::string name;
   std::string text;
+  std::array<int64_t, 3> block{};
   int64_t dynamic_shared_bytes = 0;
 };
 

@@ -77,7 +77,7 @@ std::vector<Code> render_ptx_unit(std::span<const LinearProgram> programs,
     code.kind = CodeKind::Ptx;
     code.name = program.name;
     code.entry = entry.name;
-    if (program.grouped) code.group = program.group;
+    if (program.grouped) code.group = entry.block;
     code.shared_bytes = entry.dynamic_shared_bytes;
     codes.push_back(std::move(code));
     entries += "\n" + entry.text;
