@@ -37,6 +37,7 @@ std::vector<Setting> settings() {
             {backend.name + "_" + isa + (noopt ? "_noopt" : ""), backend.name, isa, noopt});
   }
   if (testing::has_opencl()) all.push_back({"opencl", "opencl", "auto", 0});
+  if (testing::has_cuda()) all.push_back({"cuda", "cuda", "auto", 0});
   return all;
 }
 

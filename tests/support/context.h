@@ -37,7 +37,7 @@ inline bool is_for_groups() {
 }
 
 // The devices of this machine that compute something; but for those of drivers, which take a tenth
-// of a second and more to compile a kernel (has_opencl).
+// of a second and more to compile a kernel (has_opencl, has_cuda).
 inline std::vector<BackendInfo> computing_backends() {
   std::vector<BackendInfo> found;
   for (const BackendInfo& backend : known_backends(Drivers::LeaveClosed)) {
@@ -54,6 +54,13 @@ inline std::vector<BackendInfo> computing_backends() {
 inline bool has_opencl() {
   for (const BackendInfo& backend : known_backends())
     if (backend.available && backend.name == "opencl") return true;
+  return false;
+}
+
+// Whether the driver of CUDA, or the emulated one, has a device that can be used.
+inline bool has_cuda() {
+  for (const BackendInfo& backend : known_backends())
+    if (backend.available && backend.name.starts_with("cuda:")) return true;
   return false;
 }
 
