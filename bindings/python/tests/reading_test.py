@@ -67,6 +67,14 @@ class Writes(unittest.TestCase):
         number += 1
         self.assertEqual(number.item(), 1)
 
+    def test_places_out_of_range_take_nothing(self):
+        x, index, src = Tensor.zeros(2, 3), Tensor([[0, 9], [-1, 2]]), Tensor([[1.0, 2.0], [3.0, 4.0]])
+        want = [[1, 0, 0], [0, 0, 4]]
+        self.assertEqual(x.scatter(1, index, src).tolist(), want)
+        self.assertEqual(x.scatter_reduce(1, index, src, "sum").tolist(), want)
+        self.assertEqual((x + 5).scatter_reduce(1, index, src, "amax", include_self=False).tolist(),
+                         [[1, 5, 5], [5, 5, 4]])
+
     def test_views_and_gradients(self):
         t = Tensor.zeros(2, 3).contiguous().realize()
         t.T[1, 0] = 5

@@ -17,6 +17,7 @@ def _shard(self, devices, axis=None) -> Tensor:
         size = self.shape[axis_of(self, axis)]
         if isinstance(size, int) and size % len(devices):
             raise RuntimeError(f"shard: axis {axis} of shape {list(self.shape)} is no multiple of {len(devices)} devices")
+    self._devices = devices
     return self
 
 

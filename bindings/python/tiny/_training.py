@@ -27,6 +27,8 @@ def _set_requires_grad(self, value):
         raise TypeError(f"requires_grad: gradients are of floats, and this is a tensor of {self.dtype!r}")
     if self.__dict__.get("_leaves"):
         raise ValueError("requires_grad of a tensor that was made of others that require gradients: detach() it first")
+    if value and not self.__dict__.get("_has_memory"):  # an equal expression is another leaf
+        self.this = native.tiny_clone(self).this
     self._requires_grad = None if value is None else bool(value)
 
 

@@ -9,6 +9,7 @@ from .. import _dtype, _operands, native
 from .._tensor import default_context
 from ..methods import Node, _tensor_node
 from ._arithmetic import Arithmetic
+from ._memory import Buffer, buffer_of
 from ._table import GroupOp, Ops, of_engine
 
 _UNBOUNDED = (-(1 << 63), (1 << 63) - 1)
@@ -154,6 +155,29 @@ class UOp(Arithmetic):
     def is_realized(self) -> bool:
         """Whether its elements are in memory, so that they are read and not computed."""
         return bool(self.node.in_memory)
+
+    @property
+    def base(self) -> "UOp":
+        """What it is a view of: the node below all movement."""
+        node = self
+        while node.op in GroupOp.Movement:
+            node = node.src[0]
+        return node
+
+    @property
+    def buffer(self) -> Buffer:
+        """The memory with its elements, or those that it is a view of; RuntimeError if they are not computed yet."""
+        base = self.base
+        while base.op is Ops.AFTER:  # written since
+            base = base.src[0].base
+        if not base.is_realized or not base.shape:
+            raise RuntimeError(f"{base.op} is not in memory: realize() the tensor first")
+        return buffer_of(base)
+
+    @property
+    def realized(self):
+        """The memory with its elements; None if they are not computed yet."""
+        return self.buffer if self.is_realized and self.base.shape else None
 
     def _bounds(self):
         if not (self.dtype.is_int or self.dtype.name == "bool"):
