@@ -84,10 +84,14 @@ class Orderer {
   // Who makes what, and the chain of versions of each buffer.
   void index_kernels() {
     makers_.clear();
+    rooted_.clear();
     slots_.clear();
     number_.clear();
     for (size_t k = 0; k < schedule_.kernels.size(); ++k) {
-      makers_[root(k).node()].push_back(k);
+      rooted_[root(k).node()].push_back(k);
+      // What copies a value does not make it.
+      if (!decision_.is_copied(root(k), schedule_.kernels[k].stores.front().destination))
+        makers_[root(k).node()].push_back(k);
       if (schedule_.kernels[k].call)  // all of its results
         for (const ScheduledStore& s : schedule_.kernels[k].stores)
           if (!(s.value == root(k))) makers_[s.value.node()].push_back(k);
@@ -293,11 +297,12 @@ class Orderer {
       decision_.stored[copy.id()] = 1;
       schedule_.stored.push_back(copy);
       makers_[copy.node()].push_back(schedule_.kernels.size());
+      rooted_[copy.node()].push_back(schedule_.kernels.size());
       schedule_.kernels.push_back(lower_value(copy, decision_));
       ++schedule_.copies;
       schedule_.copied_bytes += (needed.second - needed.first + 1) * copy.dtype().bytes();
     }
-    for (size_t k : makers_.at(reader.node())) relower(schedule_.kernels[k]);
+    for (size_t k : rooted_.at(reader.node())) relower(schedule_.kernels[k]);
   }
 
   void relower(ScheduledKernel& kernel) {
@@ -314,7 +319,8 @@ class Orderer {
   std::span<const UOp> outputs_;
   bool saves_;
   std::unordered_map<const Node*, std::vector<size_t>> makers_;
-  std::unordered_map<const Node*, Slot> slots_;     // by what holds the memory
+  std::unordered_map<const Node*, std::vector<size_t>> rooted_;  // kernels by what they compute
+  std::unordered_map<const Node*, Slot> slots_;                  // by what holds the memory
   std::unordered_map<const Node*, size_t> number_;  // of a version: 1 is the first write
   std::vector<size_t> unit_;                        // by kernel
   std::vector<std::vector<size_t>> members_;        // of units, in order

@@ -341,14 +341,20 @@ class Program:
     def derive(self):
         """A value of its own, not computed yet, of the elements as they are now: views of it are of its memory."""
         view = self.random.choice(self.views)
-        if not view.numpy.size:
+        floats, own = view.values().to(torch.float64), view.own.cast("float64").mul(1)
+        how = self.random.choice(("row", "twice", "padded", "sums"))
+        if how == "sums" and floats.ndim:
+            floats, own = floats.sum(0), own.sum(axes=0)
+        floats, own = floats.reshape(-1), own.reshape(-1)
+        if how == "twice":
+            floats, own = torch.cat([floats, floats]), own.cat(own, dim=0)
+        if how == "padded":
+            floats, own = torch.nn.functional.pad(floats, (1, 2)), own.pad((1, 2))
+        if not 0 < floats.numel() <= 4 * ELEMENTS:
             return
-        floats = view.numpy.astype("float64")
-        dtype = self.random.choice([one for one in DTYPES if self.converts(floats, one)])
-        self.say(f"v{len(self.views)} = {self.name(view)} as {dtype}, in a row")
-        own = view.own.cast("float64").mul(1).cast(dtype).reshape(-1)
-        numbers = view.values().to(torch.float64).to(DTYPES[dtype]).numpy().reshape(-1).copy()
-        self.memories.append(Memory(numbers, own))
+        dtype = self.random.choice([one for one in DTYPES if self.converts(floats.numpy(), one)])
+        self.say(f"v{len(self.views)} = {self.name(view)}, {how}, as {dtype}")
+        self.memories.append(Memory(floats.to(DTYPES[dtype]).numpy().copy(), own.cast(dtype)))
         self.views.append(self.memories[-1].whole)
 
     def compute(self):
