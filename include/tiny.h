@@ -74,8 +74,9 @@ extern "C" {
 **   far below that   a dimension that depends on variables (tiny_variable_create), which runs bind.  tiny_variable_dim,
 **                    tiny_tensor_shape and tiny_dim_* give it.  Taken, within the context, by tiny_input, tiny_full,
 **                    tiny_arange (its count), tiny_reshape, tiny_expand, tiny_tile, tiny_pad, tiny_one_hot, where a
-**                    tiny_slice begins and ends, by tiny_scalar_int (a scalar that is the size), tiny_model_compile
-**                    and tiny_dim_*.  What must know its size, or whether two are equal, is TINY_ERROR_UNSUPPORTED.
+**                    tiny_slice begins and ends, by tiny_as_strided and what follows it under "Strides", by
+**                    tiny_scalar_int (a scalar that is the size), tiny_model_compile and tiny_dim_*.  What must know
+**                    its size, or whether two are equal, is TINY_ERROR_UNSUPPORTED.
 ** The last checks itself: of another context, or changed by arithmetic (n + 1, 2 * n, -n, n / 2), it is
 ** TINY_ERROR_INVALID_ARGUMENT that names the argument, never a size; so it is as a number among elements (tiny_full's
 ** value), near to one that stands for a dimension.  tiny_dim_* calculate with it. */
@@ -366,8 +367,9 @@ TINY_API tiny_status tiny_tensor_data(const tiny_tensor *tensor, const void **ou
 /* From now on `target`, and every tensor that shares its elements (the tensor that it is a view of, other
    views), has `value` there: broadcast to its shape and converted to its dtype, which must be what the two
    promote to.  What was built from them before keeps the old elements.  The write happens when work runs that
-   needs it; wrapped memory is written then.  Of a target whose elements share memory (an expanded axis) it is
-   TINY_ERROR_INVALID_ARGUMENT. */
+   needs it; wrapped memory is written then.  Between any two orders of elements it is one kernel, and no copy is
+   made unless the value reads what is written otherwise than element by element.  Of a target whose elements share
+   memory (an expanded axis) it is TINY_ERROR_INVALID_ARGUMENT, with PyTorch's words. */
 TINY_API tiny_status tiny_assign(tiny_tensor *target, const tiny_tensor *value);
 /* Computes the tensors now, in one schedule, with the writes to them that are pending. */
 TINY_API tiny_status tiny_realize(tiny_tensor *const *tensors, size_t count);
@@ -489,9 +491,61 @@ TINY_API tiny_status tiny_pad(const tiny_tensor *a, const int64_t *before, const
 TINY_API tiny_status tiny_slice(const tiny_tensor *a, const int64_t *begin, const int64_t *end, const int64_t *step,
                                 size_t naxes, tiny_tensor **out);
 /* Element (i0, ..) is element offset + i0*strides[0] + .. of `a`'s memory, counted from its own first
-   element; of a tensor that is computed, of its row-major elements. */
+   element; of a tensor that is computed, of its row-major elements.  Strides have any sign, 0 repeats; those and
+   the offset from the memory's begin (`a`'s and `offset`) are what tiny_tensor_strides and tiny_tensor_offset say of
+   the result.  All must lie in that memory (TINY_ERROR_SHAPE). */
 TINY_API tiny_status tiny_as_strided(const tiny_tensor *a, const int64_t *dims, const int64_t *strides, size_t ndim,
                                      int64_t offset, tiny_tensor **out);
+
+/* ---- Strides ---------------------------------------------------------------------------------
+** A view of memory is dims, strides and an offset, in elements: element (i0, ..) is the memory's element offset +
+** i0*strides[0] + ...  Strides have any sign, 0 repeats.  A mask, which some calls take, says where a view has
+** elements: mask_begin[k] <= ik < mask_end[k] along every axis k, 0 <= mask_begin <= mask_end <= dims; it is zero
+** elsewhere, whatever the memory has there.  Numbers may stand for dimensions of `context`, those that come out too. */
+
+/* A tensor in memory of its own, of just as many elements as the strides reach: 1 + the sum of (dims[k] - 1) *
+   |strides[k]|, none if a dimension is 0.  It has exactly these strides, and an offset of 0 unless one is negative.
+   Its elements, and those between them, are any until they are assigned.  Takes no number that stands for a
+   dimension.  Since 0.3. */
+TINY_API tiny_status tiny_empty_strided(tiny_context *context, tiny_dtype dtype, const int64_t *dims,
+                                        const int64_t *strides, size_t ndim, tiny_tensor **out);
+/* The number of elements that memory needs for the view: one more than the last that it reaches; 0 for a view, or a
+   mask, without elements.  TINY_ERROR_SHAPE if it reaches elements before the memory's begin.
+   mask_begin may be NULL, mask_end may be NULL: all is there.  Since 0.3. */
+TINY_API tiny_status tiny_get_buffer_size(tiny_context *context, const int64_t *dims, const int64_t *strides,
+                                          const int64_t *mask_begin, const int64_t *mask_end, size_t ndim,
+                                          int64_t offset, int64_t *out);
+/* The elements that a view reaches, each axis forwards: the sizes (within the mask) of those axes that have more than
+   one element and a stride other than 0, their strides without the sign, and the lowest element.  A view without
+   elements is one axis of size 0 and stride 1, from element 0 on.  `view` gets the n dimensions, the n strides and the
+   offset, the first `capacity` of these `count` = 2 n + 1 numbers.  mask_begin may be NULL, mask_end may be NULL: all
+   is there.  Since 0.3. */
+TINY_API tiny_status tiny_get_real_view(tiny_context *context, const int64_t *dims, const int64_t *strides,
+                                        const int64_t *mask_begin, const int64_t *mask_end, size_t ndim, int64_t offset,
+                                        int64_t *view, size_t capacity, size_t *count);
+
+typedef int32_t tiny_movement;
+enum {
+  TINY_MOVEMENT_RESHAPE = 0,   /* the dimensions */
+  TINY_MOVEMENT_PERMUTE = 1,   /* axis k of the result is axis number[k] */
+  TINY_MOVEMENT_EXPAND = 2,    /* the dimensions; axes of size 1 are repeated */
+  TINY_MOVEMENT_PAD = 3,       /* how many zeros before each axis, then how many behind each */
+  TINY_MOVEMENT_SHRINK = 4,    /* where each axis begins, then where each ends */
+  TINY_MOVEMENT_FLIP = 5,      /* the axes that are reversed */
+  TINY_MOVEMENT_STRIDE = 6,    /* of each axis every number[k]-th element, from its first; from its last if negative */
+  TINY_MOVEMENT_AS_STRIDED = 7 /* the dimensions, as many strides, and the offset, as tiny_as_strided takes them */
+};
+/* Movements that make the view, one after the other (tiny_apply_movement_op), of a tensor of one axis that has at least
+   tiny_get_buffer_size elements: each as its tiny_movement, how many numbers it has, and these.  The first `capacity`
+   numbers are written, `count` gets how many there are.  What comes out is a view of that tensor, but for a mask, which
+   ends in a pad.  A view whose strides are not those of one array in the memory is one as_strided.
+   mask_begin may be NULL, mask_end may be NULL: all is there.  Since 0.3. */
+TINY_API tiny_status tiny_to_movement_ops(tiny_context *context, const int64_t *dims, const int64_t *strides,
+                                          const int64_t *mask_begin, const int64_t *mask_end, size_t ndim,
+                                          int64_t offset, int64_t *ops, size_t capacity, size_t *count);
+/* One movement of `a`, by its numbers; a view wherever the call of that name makes one.  Since 0.3. */
+TINY_API tiny_status tiny_apply_movement_op(const tiny_tensor *a, tiny_movement op, const int64_t *numbers,
+                                            size_t nnumbers, tiny_tensor **out);
 
 /* ---- Types and choice ------------------------------------------------------------------------ */
 

@@ -134,6 +134,10 @@ class Unit {
   }
 
   CExport write(Context& context, const std::string& version) {
+    require(plan_.sizes.empty(), Status::Unsupported,
+            "a program that computes sizes itself (the variable \"",
+            plan_.sizes.empty() ? "" : plan_.variables[plan_.sizes.front().variable].name,
+            "\") is not exported as C");
     const Kernels kernels = find_kernels(context, plan_);
     const CUnit unit = render_c_parts(kernels.programs, true);
     CExport out;

@@ -142,14 +142,6 @@ tiny_status tiny_slice(const tiny_tensor* a, const int64_t* begin, const int64_t
   });
 }
 
-tiny_status tiny_as_strided(const tiny_tensor* a, const int64_t* dims, const int64_t* strides,
-                            size_t ndim, int64_t offset, tiny_tensor** out) {
-  return produce(__func__, out, {{a, "a"}}, [&] {
-    return tiny::as_strided(a->value, a->context->marks.plain(numbers(dims, ndim, "dims"), "dims"),
-                            numbers(strides, ndim, "strides"), offset);
-  });
-}
-
 tiny_status tiny_cast(const tiny_tensor* a, tiny_dtype dtype, tiny_tensor** out) {
   return produce(__func__, out, {{a, "a"}}, [&] {
     const tiny::Context& context = *a->context->core;

@@ -230,8 +230,6 @@ class Lowering {
 
   UOp moved(Frame& frame) {
     const UOp& node = frame.node;
-    if (node.op() == Op::AsStrided)
-      throw Error(Status::Internal, "as_strided of a value without memory");
     if (!frame.below) {
       std::vector<UOp> before;
       append_read_before(node, before);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "shape/shape.h"
+#include "shape/view.h"
 
 namespace tiny {
 
@@ -87,6 +88,10 @@ std::optional<size_t> axis_below(const UOp& movement, size_t axis) {
 
 bool repeats_elements(const UOp& movement) {
   if (movement.op() == Op::Expand) return true;
+  if (movement.op() == Op::AsStrided) {
+    const ViewArg& arg = movement.view_arg();
+    return !is_nested({to_shape(arg.shape), to_shape(arg.strides), 0});
+  }
   if (movement.op() != Op::Unfold) return false;
   return std::ranges::any_of(unfolding(movement).along, [](const Unfolding::Along& w) {
     return w.stride <= (w.kernel - 1) * w.dilation;

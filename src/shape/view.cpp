@@ -1,6 +1,7 @@
 #include "shape/view.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "base/checked.h"
 #include "base/error.h"
@@ -157,9 +158,9 @@ std::optional<StoredView> as_view(const UOp& node, const std::vector<uint8_t>& s
   for (size_t i = chain.size(); i-- > 0;) {
     const UOp& move = *chain[i];
     if (move.op() == Op::AsStrided) {
-      if (!is_row_major(view)) return std::nullopt;
+      if (!is_row_major(View{view.shape, view.strides, 0})) return std::nullopt;
       const ViewArg& arg = move.view_arg();
-      view = View{to_shape(arg.shape), to_shape(arg.strides), arg.offset};
+      view = View{to_shape(arg.shape), to_shape(arg.strides), view.offset + arg.offset};
       continue;
     }
     auto moved = move_view(view, move.op(), movement_dims(move));
@@ -172,6 +173,20 @@ std::optional<StoredView> as_view(const UOp& node, const std::vector<uint8_t>& s
 void append_read_before(const UOp& node, std::vector<UOp>& before) {
   if (node.op() == Op::Alias && alias_kind(node) == AliasKind::Later)
     before.insert(before.end(), node.src().begin() + 1, node.src().end());
+}
+
+bool is_nested(const View& view) {
+  std::vector<size_t> axes;
+  for (size_t i = 0; i < view.shape.size(); ++i)
+    if (view.shape[i].value() > 1) axes.push_back(i);
+  const auto step = [&](size_t axis) { return std::abs(view.strides[axis].value()); };
+  std::sort(axes.begin(), axes.end(), [&](size_t a, size_t b) { return step(a) < step(b); });
+  int64_t reach = 0;
+  for (size_t axis : axes) {
+    if (step(axis) <= reach) return false;
+    reach += (view.shape[axis].value() - 1) * step(axis);
+  }
+  return true;
 }
 
 std::pair<int64_t, int64_t> extent(const View& view) {
@@ -227,6 +242,16 @@ std::vector<UOp> reshape_index(const Shape& from, const Shape& to, const std::ve
   return out;
 }
 
+// The index of an element of a value of this shape, given the index of a view of its row-major
+// elements.
+std::vector<UOp> strided_index(const Shape& from, const ViewArg& view,
+                               const std::vector<UOp>& index, Graph& graph) {
+  UOp at = graph.integer(view.offset);
+  for (size_t i = 0; i < index.size(); ++i)
+    at = add(at, mul(index[i], graph.integer(view.strides[i])));
+  return reshape_index(from, {product(from)}, {at}, graph);
+}
+
 }  // namespace
 
 std::vector<UOp> apply_movement_op(const UOp& node, const std::vector<UOp>& index,
@@ -234,6 +259,7 @@ std::vector<UOp> apply_movement_op(const UOp& node, const std::vector<UOp>& inde
   Graph& graph = node.graph();
   const Shape& from = shape_of(node.src(0));
   if (node.op() == Op::Reshape) return reshape_index(from, shape_of(node), index, graph);
+  if (node.op() == Op::AsStrided) return strided_index(from, node.view_arg(), index, graph);
   const Shape p = movement_dims(node);
   std::vector<UOp> out = index;
   switch (node.op()) {

@@ -23,6 +23,10 @@ struct View {
 View row_major(const Shape& shape);
 bool is_row_major(const View& view);  // gaps and repeats forbidden; axes of size 1 do not matter
 
+// Whether every axis steps over all that the axes of smaller strides reach: then no two elements
+// are one.  Numbers only.
+bool is_nested(const View& view);
+
 // The view after one movement op with these parameters; none if it is no view (a pad; a reshape
 // that would need a copy).
 std::optional<View> move_view(const View& view, Op op, const Shape& parameters);

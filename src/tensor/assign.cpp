@@ -16,21 +16,6 @@ namespace {
 // Views up to this size are looked at element by element.
 constexpr int64_t kElementsMax = int64_t{1} << 24;
 
-// Whether every axis steps over all that the axes of smaller strides reach.
-bool is_nested(const View& view) {
-  std::vector<size_t> axes;
-  for (size_t i = 0; i < view.shape.size(); ++i)
-    if (view.shape[i].value() > 1) axes.push_back(i);
-  const auto step = [&](size_t axis) { return std::abs(view.strides[axis].value()); };
-  std::sort(axes.begin(), axes.end(), [&](size_t a, size_t b) { return step(a) < step(b); });
-  int64_t reach = 0;
-  for (size_t axis : axes) {
-    if (step(axis) <= reach) return false;
-    reach += (view.shape[axis].value() - 1) * step(axis);
-  }
-  return true;
-}
-
 bool overlaps_itself(const View& view) {
   if (is_nested(view)) return false;
   if (!view.offset.is_const()) return true;  // wherever it is: nobody looks at each place
@@ -91,9 +76,12 @@ void assign(Tensor& target, const Tensor& value) {
   if (product(view.shape).is(0)) return;
   // What is written in place is often assigned to where it is once more: `x[1] += 2` in Python.
   if (value.cell() == target.cell() && value.view() == view) return;
-  require(!overlaps_itself(view), Status::InvalidArgument, "elements of the tensor of shape ",
-          view.shape, " with strides ", view.strides,
-          " share memory: which of them is assigned is not defined");
+  // PyTorch's words, which programs look for.
+  require(
+      !overlaps_itself(view), Status::InvalidArgument,
+      "unsupported operation: more than one element of the written-to tensor refers to a single "
+      "memory location. Please clone() the tensor before performing the operation. It has shape ",
+      view.shape, " with strides ", view.strides);
   // The value is of before the write, whatever it reads.
   const UOp written = broadcast_to(as_dtype(value, met), target.shape());
   Cell& cell = *target.cell();

@@ -366,23 +366,4 @@ Tensor flatten(const Tensor& a, int64_t begin, int64_t end) {
   return a.moved(make_reshape(a.node(), out), Op::Reshape, out);
 }
 
-Tensor as_strided(const Tensor& a, const Ints& shape, const Ints& strides, int64_t offset) {
-  require(shape.size() == strides.size(), Status::Shape, "as_strided: ", shape.size(),
-          " dimensions and ", strides.size(), " strides; wanted a stride for each");
-  check_shape(to_shape(shape), a.dtype());
-  // The memory is that of the value which this is a view of.
-  UOp base = a.cell()->node();
-  const auto stored = as_view(base);
-  if (!stored || !is_row_major(stored->view)) base = base.graph().make(Op::Contiguous, {base});
-  offset = checked_add(offset, a.view().offset.value(), "as_strided's offset");
-  const auto [first, last] = extent(View{to_shape(shape), to_shape(strides), offset});
-  const int64_t count = product(shape_of(base)).value();
-  require(first > last || (first >= 0 && last < count), Status::Shape, "as_strided: shape ",
-          list_text(shape), " with strides ", list_text(strides), " reaches elements ", first,
-          " to ", last, " of memory that has ", count);
-  if (first > last) offset = 0;
-  const UOp node = base.graph().make(Op::AsStrided, {base}, ViewArg{shape, strides, offset});
-  return a.viewed(node, View{to_shape(shape), to_shape(strides), offset});
-}
-
 }  // namespace tiny

@@ -46,8 +46,5 @@ Tensor squeeze(const Tensor& a);
 Tensor unsqueeze(const Tensor& a, const Ints& axes);
 // One axis for begin <= axis < end.
 Tensor flatten(const Tensor& a, int64_t begin = 0, int64_t end = kSliceEnd);
-// Element (i0, ..) is element offset + i0*strides[0] + .. of a's memory, counted from its own first
-// element; of a computed value, of its row-major elements.
-Tensor as_strided(const Tensor& a, const Ints& shape, const Ints& strides, int64_t offset);
 
 }  // namespace tiny

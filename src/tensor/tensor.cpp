@@ -4,6 +4,7 @@
 #include <span>
 
 #include "base/error.h"
+#include "shape/strides.h"
 
 namespace tiny {
 
@@ -78,8 +79,9 @@ Tensor Tensor::viewed(UOp node, View view) const {
 namespace {
 
 // A view whose begin variables decide: the memory as an array, by the strides, of which it is a
-// part along each axis.
+// part along each axis.  Null if it is none.
 UOp part_of_memory(const UOp& flat, const View& view) {
+  if (!all_const(view.strides) || !product(shape_of(flat)).is_const()) return {};
   std::vector<size_t> axes;
   for (size_t i = 0; i < view.shape.size(); ++i)
     if (!view.shape[i].is(1)) axes.push_back(i);
@@ -90,26 +92,24 @@ UOp part_of_memory(const UOp& flat, const View& view) {
   int64_t outer = product(shape_of(flat)).value();
   Dim rest = view.offset;
   const auto add_axis = [&](int64_t step, const Dim& size) {
-    require(step > 0 && outer % step == 0, Status::Unsupported, "a view of shape ", view.shape,
-            " with strides ", view.strides, " that begins where a run decides");
+    if (step <= 0 || outer % step != 0) return false;
     const Dim at = floor_div(rest, Dim(step));
     whole.emplace_back(outer / step);
-    require(upper_bound(at + size) <= outer / step, Status::Unsupported, "a view of shape ",
-            view.shape, " that may go beyond axis ", whole.size() - 1, " of ", outer / step);
+    if (upper_bound(at + size) > outer / step) return false;
     begin.push_back(at);
     end.push_back(at + size);
     rest = floor_mod(rest, Dim(step));
     outer = step;
+    return true;
   };
   for (size_t k = 0; k < axes.size(); ++k) {
     order[axes[k] - static_cast<size_t>(std::ranges::count_if(
                         std::span(view.shape).first(axes[k]),
                         [](const Dim& d) { return d.is(1); }))] = static_cast<int64_t>(k);
-    add_axis(stride(axes[k]), view.shape[axes[k]]);
+    if (!add_axis(stride(axes[k]), view.shape[axes[k]])) return {};
   }
-  UOp part;
-  if (outer > 1) add_axis(1, Dim(1));
-  part = make_shrink(make_reshape(flat, whole), begin, end);
+  if (outer > 1 && !add_axis(1, Dim(1))) return {};
+  UOp part = make_shrink(make_reshape(flat, whole), begin, end);
   if (whole.size() > axes.size()) {
     Shape without(end.size() - 1);
     for (size_t k = 0; k < without.size(); ++k) without[k] = view.shape[axes[k]];
@@ -118,15 +118,77 @@ UOp part_of_memory(const UOp& flat, const View& view) {
   return make_reshape(make_permute(part, order), view.shape);
 }
 
+// The view with each size at its greatest, of which it is the first elements along each axis.
+UOp part_of_greatest(const UOp& flat, const View& view) {
+  View greatest{view.shape, view.strides, 0};
+  for (Dim& size : greatest.shape) size = upper_bound(size);
+  const auto [first, last] = extent(greatest);
+  const Dim count = product(shape_of(flat));
+  const Dim begin = view.offset + first;
+  const Dim end = view.offset + last + 1;
+  require(decide_less_equal(0, begin) && decide_less_equal(end, count), Status::Unsupported,
+          "a view of shape ", view.shape, " with strides ", view.strides, " from element ",
+          view.offset, " on, which at its greatest is not inside of memory that has ", count);
+  const UOp part = make_shrink(make_reshape(flat, {count}), {begin}, {end});
+  const UOp all =
+      flat.graph().make(Op::AsStrided, {part},
+                        ViewArg{const_dims(greatest.shape), const_dims(greatest.strides), -first});
+  return make_shrink(all, Shape(view.shape.size(), Dim(0)), view.shape);
+}
+
+// One of a row's elements by a step of those that to_movement_steps makes of a view.
+UOp moved(const UOp& node, const MovementStep& step) {
+  const Shape& numbers = step.numbers;
+  const auto middle = numbers.begin() + static_cast<ptrdiff_t>(numbers.size() / 2);
+  switch (step.movement) {
+    case Movement::Reshape:
+      return make_reshape(node, numbers);
+    case Movement::Permute:
+      return make_permute(node, const_dims(numbers));
+    case Movement::Expand:
+      return make_expand(node, numbers);
+    case Movement::Shrink:
+      return make_shrink(node, Shape(numbers.begin(), middle), Shape(middle, numbers.end()));
+    case Movement::Flip:
+      return make_flip(node, const_dims(numbers));
+    case Movement::Stride: {
+      // Windows of one element each.
+      const Shape& shape = shape_of(node);
+      const auto axis = static_cast<int64_t>(shape.size()) - 1;
+      const Dim& stride = numbers.back();
+      const Dim count = floor_div(shape.back() + stride - 1, stride);
+      const Unfolding windows{axis, {{count, 1, stride.value(), 1}}};
+      Shape without = shape;
+      without.back() = count;
+      return make_reshape(make_unfold(node, windows), without);
+    }
+    default:
+      throw Error(Status::Internal, "a view is no row moved so");
+  }
+}
+
+UOp moved_memory(const UOp& flat, const View& view) {
+  if (!view.offset.is_const())
+    if (UOp part = part_of_memory(flat, view)) return part;
+  const std::vector<MovementStep> steps = to_movement_steps(view);
+  if (steps.front().movement == Movement::AsStrided) return part_of_greatest(flat, view);
+  UOp node = make_reshape(flat, {product(shape_of(flat))});
+  for (const MovementStep& step : steps) node = moved(node, step);
+  return node;
+}
+
 }  // namespace
 
 UOp view_of_memory(const UOp& flat, const View& view) {
-  if (!view.offset.is_const()) return part_of_memory(flat, view);
   const Dim count = product(shape_of(flat));
   if (is_row_major(view) && product(view.shape) == count) return make_reshape(flat, view.shape);
-  return flat.graph().make(
-      Op::AsStrided, {flat},
-      ViewArg{const_dims(view.shape), const_dims(view.strides), view.offset.value()});
+  if (!all_const(view.shape) || !all_const(view.strides) || !view.offset.is_const())
+    return moved_memory(flat, view);
+  // What has no element is nowhere in the memory, whatever its offset says.
+  const auto [first, last] = extent(view);
+  return flat.graph().make(Op::AsStrided, {flat},
+                           ViewArg{const_dims(view.shape), const_dims(view.strides),
+                                   first > last ? 0 : view.offset.value()});
 }
 
 }  // namespace tiny

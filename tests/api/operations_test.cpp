@@ -183,6 +183,19 @@ Outputs case_slice(Operands& o) {
 Outputs case_as_strided(Operands& o) {
   return MADE(tiny_as_strided, o.floats({2, 3}), kTwos, kOnes, 2, 1);
 }
+Outputs case_empty_strided(Operands& o) {
+  const int64_t dims[] = {2, 3};
+  const int64_t strides[] = {-1, 4};
+  tiny_tensor* made = nullptr;
+  const tiny_status status = tiny_empty_strided(o.context, TINY_FLOAT32, dims, strides, 2, &made);
+  o.keep(status, made);
+  Operands::check(tiny_assign(made, o.floats({2, 3})));
+  return {made};
+}
+Outputs case_apply_movement_op(Operands& o) {
+  const int64_t steps[] = {-1, 2};
+  return MADE(tiny_apply_movement_op, o.floats({2, 3}), TINY_MOVEMENT_STRIDE, steps, 2);
+}
 Outputs case_cast(Operands& o) {
   return MADE(tiny_cast, o.floats({2, 3}), TINY_INT32);
 }

@@ -18,6 +18,7 @@
 #include "tensor/recurrence.h"
 #include "tensor/reduce.h"
 #include "tensor/scatter.h"
+#include "tensor/strides.h"
 #include "tensor/value.h"
 #include "tensor/window.h"
 #include "tests/support/context.h"

@@ -13,6 +13,7 @@
 #include "tensor/matmul.h"
 #include "tensor/movement.h"
 #include "tensor/reduce.h"
+#include "tensor/strides.h"
 #include "tensor/value.h"
 #include "tests/reference/reference.h"
 #include "tests/support/context.h"

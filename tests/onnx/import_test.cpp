@@ -14,6 +14,7 @@
 #include "tensor/joining.h"
 #include "tensor/movement.h"
 #include "tensor/reduce.h"
+#include "tensor/strides.h"
 #include "tests/onnx/running.h"
 #include "tests/support/context.h"
 #include "tests/support/failure.h"

@@ -9,6 +9,7 @@
 #include "tensor/matmul.h"
 #include "tensor/movement.h"
 #include "tensor/reduce.h"
+#include "tensor/strides.h"
 #include "tests/support/context.h"
 #include "tests/support/tensors.h"
 

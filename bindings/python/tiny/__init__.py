@@ -44,7 +44,7 @@ _LATER = {
     "CustomOp": "_custom", "Spec": "_custom", "custom_op": "_custom", "Device": "_devices",
     "GlobalCounters": "_counters", "JitError": "_tape", "TinyJit": "_jit", "fetch": "_fetch", "function": "_jit",
     "getenv": "_settings", "helpers": "helpers", "nn": "nn", "op": "_operator",
-    "state": "state"}
+    "state": "state", "strides": "strides"}
 
 
 def __getattr__(name):

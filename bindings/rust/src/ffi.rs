@@ -596,6 +596,75 @@ extern "C" {
     ) -> tiny_status;
 }
 extern "C" {
+    pub fn tiny_empty_strided(
+        context: *mut tiny_context,
+        dtype: tiny_dtype,
+        dims: *const i64,
+        strides: *const i64,
+        ndim: usize,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_get_buffer_size(
+        context: *mut tiny_context,
+        dims: *const i64,
+        strides: *const i64,
+        mask_begin: *const i64,
+        mask_end: *const i64,
+        ndim: usize,
+        offset: i64,
+        out: *mut i64,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_get_real_view(
+        context: *mut tiny_context,
+        dims: *const i64,
+        strides: *const i64,
+        mask_begin: *const i64,
+        mask_end: *const i64,
+        ndim: usize,
+        offset: i64,
+        view: *mut i64,
+        capacity: usize,
+        count: *mut usize,
+    ) -> tiny_status;
+}
+pub type tiny_movement = i32;
+pub const TINY_MOVEMENT_RESHAPE: _bindgen_ty_8 = 0;
+pub const TINY_MOVEMENT_PERMUTE: _bindgen_ty_8 = 1;
+pub const TINY_MOVEMENT_EXPAND: _bindgen_ty_8 = 2;
+pub const TINY_MOVEMENT_PAD: _bindgen_ty_8 = 3;
+pub const TINY_MOVEMENT_SHRINK: _bindgen_ty_8 = 4;
+pub const TINY_MOVEMENT_FLIP: _bindgen_ty_8 = 5;
+pub const TINY_MOVEMENT_STRIDE: _bindgen_ty_8 = 6;
+pub const TINY_MOVEMENT_AS_STRIDED: _bindgen_ty_8 = 7;
+pub type _bindgen_ty_8 = ::std::os::raw::c_uint;
+extern "C" {
+    pub fn tiny_to_movement_ops(
+        context: *mut tiny_context,
+        dims: *const i64,
+        strides: *const i64,
+        mask_begin: *const i64,
+        mask_end: *const i64,
+        ndim: usize,
+        offset: i64,
+        ops: *mut i64,
+        capacity: usize,
+        count: *mut usize,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_apply_movement_op(
+        a: *const tiny_tensor,
+        op: tiny_movement,
+        numbers: *const i64,
+        nnumbers: usize,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
     pub fn tiny_cast(
         a: *const tiny_tensor,
         dtype: tiny_dtype,
@@ -827,15 +896,15 @@ pub struct tiny_window {
     _unused: [u8; 0],
 }
 pub type tiny_padding = i32;
-pub const TINY_PADDING_EXPLICIT: _bindgen_ty_8 = 0;
-pub const TINY_PADDING_SAME_UPPER: _bindgen_ty_8 = 1;
-pub const TINY_PADDING_SAME_LOWER: _bindgen_ty_8 = 2;
-pub const TINY_PADDING_VALID: _bindgen_ty_8 = 3;
-pub type _bindgen_ty_8 = ::std::os::raw::c_uint;
-pub type tiny_layout = i32;
-pub const TINY_LAYOUT_CHANNELS_FIRST: _bindgen_ty_9 = 0;
-pub const TINY_LAYOUT_CHANNELS_LAST: _bindgen_ty_9 = 1;
+pub const TINY_PADDING_EXPLICIT: _bindgen_ty_9 = 0;
+pub const TINY_PADDING_SAME_UPPER: _bindgen_ty_9 = 1;
+pub const TINY_PADDING_SAME_LOWER: _bindgen_ty_9 = 2;
+pub const TINY_PADDING_VALID: _bindgen_ty_9 = 3;
 pub type _bindgen_ty_9 = ::std::os::raw::c_uint;
+pub type tiny_layout = i32;
+pub const TINY_LAYOUT_CHANNELS_FIRST: _bindgen_ty_10 = 0;
+pub const TINY_LAYOUT_CHANNELS_LAST: _bindgen_ty_10 = 1;
+pub type _bindgen_ty_10 = ::std::os::raw::c_uint;
 extern "C" {
     pub fn tiny_window_create(nspatial: usize, out: *mut *mut tiny_window) -> tiny_status;
 }
@@ -1322,10 +1391,10 @@ extern "C" {
     ) -> tiny_status;
 }
 pub type tiny_reduction = i32;
-pub const TINY_REDUCTION_MEAN: _bindgen_ty_10 = 0;
-pub const TINY_REDUCTION_SUM: _bindgen_ty_10 = 1;
-pub const TINY_REDUCTION_NONE: _bindgen_ty_10 = 2;
-pub type _bindgen_ty_10 = ::std::os::raw::c_uint;
+pub const TINY_REDUCTION_MEAN: _bindgen_ty_11 = 0;
+pub const TINY_REDUCTION_SUM: _bindgen_ty_11 = 1;
+pub const TINY_REDUCTION_NONE: _bindgen_ty_11 = 2;
+pub type _bindgen_ty_11 = ::std::os::raw::c_uint;
 extern "C" {
     pub fn tiny_cross_entropy(
         logits: *const tiny_tensor,
@@ -1623,15 +1692,15 @@ pub struct tiny_optimizer {
     _unused: [u8; 0],
 }
 pub type tiny_optimizer_kind = i32;
-pub const TINY_OPTIMIZER_KIND_SGD: _bindgen_ty_11 = 1;
-pub const TINY_OPTIMIZER_KIND_ADAM: _bindgen_ty_11 = 2;
-pub const TINY_OPTIMIZER_KIND_ADAMW: _bindgen_ty_11 = 3;
-pub const TINY_OPTIMIZER_KIND_LAMB: _bindgen_ty_11 = 4;
-pub const TINY_OPTIMIZER_KIND_LARS: _bindgen_ty_11 = 5;
-pub const TINY_OPTIMIZER_KIND_MUON: _bindgen_ty_11 = 6;
-pub const TINY_OPTIMIZER_KIND_RMSPROP: _bindgen_ty_11 = 7;
-pub const TINY_OPTIMIZER_KIND_ADAGRAD: _bindgen_ty_11 = 8;
-pub type _bindgen_ty_11 = ::std::os::raw::c_uint;
+pub const TINY_OPTIMIZER_KIND_SGD: _bindgen_ty_12 = 1;
+pub const TINY_OPTIMIZER_KIND_ADAM: _bindgen_ty_12 = 2;
+pub const TINY_OPTIMIZER_KIND_ADAMW: _bindgen_ty_12 = 3;
+pub const TINY_OPTIMIZER_KIND_LAMB: _bindgen_ty_12 = 4;
+pub const TINY_OPTIMIZER_KIND_LARS: _bindgen_ty_12 = 5;
+pub const TINY_OPTIMIZER_KIND_MUON: _bindgen_ty_12 = 6;
+pub const TINY_OPTIMIZER_KIND_RMSPROP: _bindgen_ty_12 = 7;
+pub const TINY_OPTIMIZER_KIND_ADAGRAD: _bindgen_ty_12 = 8;
+pub type _bindgen_ty_12 = ::std::os::raw::c_uint;
 extern "C" {
     pub fn tiny_optimizer_create(
         context: *mut tiny_context,
@@ -1834,18 +1903,18 @@ extern "C" {
     ) -> tiny_status;
 }
 pub type tiny_initial = i32;
-pub const TINY_INITIAL_CONSTANT: _bindgen_ty_12 = 0;
-pub const TINY_INITIAL_UNIFORM: _bindgen_ty_12 = 1;
-pub const TINY_INITIAL_NORMAL: _bindgen_ty_12 = 2;
-pub const TINY_INITIAL_TRUNCATED_NORMAL: _bindgen_ty_12 = 3;
-pub const TINY_INITIAL_XAVIER_UNIFORM: _bindgen_ty_12 = 4;
-pub const TINY_INITIAL_XAVIER_NORMAL: _bindgen_ty_12 = 5;
-pub const TINY_INITIAL_KAIMING_UNIFORM: _bindgen_ty_12 = 6;
-pub const TINY_INITIAL_KAIMING_NORMAL: _bindgen_ty_12 = 7;
-pub const TINY_INITIAL_ORTHOGONAL: _bindgen_ty_12 = 8;
-pub const TINY_INITIAL_DIRAC: _bindgen_ty_12 = 9;
-pub const TINY_INITIAL_SPARSE: _bindgen_ty_12 = 10;
-pub type _bindgen_ty_12 = ::std::os::raw::c_uint;
+pub const TINY_INITIAL_CONSTANT: _bindgen_ty_13 = 0;
+pub const TINY_INITIAL_UNIFORM: _bindgen_ty_13 = 1;
+pub const TINY_INITIAL_NORMAL: _bindgen_ty_13 = 2;
+pub const TINY_INITIAL_TRUNCATED_NORMAL: _bindgen_ty_13 = 3;
+pub const TINY_INITIAL_XAVIER_UNIFORM: _bindgen_ty_13 = 4;
+pub const TINY_INITIAL_XAVIER_NORMAL: _bindgen_ty_13 = 5;
+pub const TINY_INITIAL_KAIMING_UNIFORM: _bindgen_ty_13 = 6;
+pub const TINY_INITIAL_KAIMING_NORMAL: _bindgen_ty_13 = 7;
+pub const TINY_INITIAL_ORTHOGONAL: _bindgen_ty_13 = 8;
+pub const TINY_INITIAL_DIRAC: _bindgen_ty_13 = 9;
+pub const TINY_INITIAL_SPARSE: _bindgen_ty_13 = 10;
+pub type _bindgen_ty_13 = ::std::os::raw::c_uint;
 extern "C" {
     pub fn tiny_initialize(
         key: *const tiny_tensor,
@@ -2049,10 +2118,10 @@ extern "C" {
     ) -> tiny_status;
 }
 pub type tiny_recurrent_kind = i32;
-pub const TINY_RECURRENT_KIND_RNN: _bindgen_ty_13 = 0;
-pub const TINY_RECURRENT_KIND_GRU: _bindgen_ty_13 = 1;
-pub const TINY_RECURRENT_KIND_LSTM: _bindgen_ty_13 = 2;
-pub type _bindgen_ty_13 = ::std::os::raw::c_uint;
+pub const TINY_RECURRENT_KIND_RNN: _bindgen_ty_14 = 0;
+pub const TINY_RECURRENT_KIND_GRU: _bindgen_ty_14 = 1;
+pub const TINY_RECURRENT_KIND_LSTM: _bindgen_ty_14 = 2;
+pub type _bindgen_ty_14 = ::std::os::raw::c_uint;
 extern "C" {
     pub fn tiny_module_recurrent(
         module: *mut tiny_module,
@@ -2284,12 +2353,12 @@ extern "C" {
     ) -> tiny_status;
 }
 pub type tiny_kind = i32;
-pub const TINY_KIND_TENSOR: _bindgen_ty_14 = 0;
-pub const TINY_KIND_SEQUENCE: _bindgen_ty_14 = 1;
-pub const TINY_KIND_OPTIONAL: _bindgen_ty_14 = 2;
-pub const TINY_KIND_MAP: _bindgen_ty_14 = 3;
-pub const TINY_KIND_SPARSE_TENSOR: _bindgen_ty_14 = 4;
-pub type _bindgen_ty_14 = ::std::os::raw::c_uint;
+pub const TINY_KIND_TENSOR: _bindgen_ty_15 = 0;
+pub const TINY_KIND_SEQUENCE: _bindgen_ty_15 = 1;
+pub const TINY_KIND_OPTIONAL: _bindgen_ty_15 = 2;
+pub const TINY_KIND_MAP: _bindgen_ty_15 = 3;
+pub const TINY_KIND_SPARSE_TENSOR: _bindgen_ty_15 = 4;
+pub type _bindgen_ty_15 = ::std::os::raw::c_uint;
 extern "C" {
     pub fn tiny_model_input_kind(
         model: *const tiny_model,

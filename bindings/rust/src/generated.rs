@@ -179,6 +179,29 @@ impl ReduceOp {
 
 /// Any number is a valid value: a newer library may have more of them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Movement(pub i32);
+
+impl Movement {
+    /// the dimensions
+    pub const RESHAPE: Movement = Movement(ffi::TINY_MOVEMENT_RESHAPE as i32);
+    /// axis k of the result is axis number\[k\]
+    pub const PERMUTE: Movement = Movement(ffi::TINY_MOVEMENT_PERMUTE as i32);
+    /// the dimensions; axes of size 1 are repeated
+    pub const EXPAND: Movement = Movement(ffi::TINY_MOVEMENT_EXPAND as i32);
+    /// how many zeros before each axis, then how many behind each
+    pub const PAD: Movement = Movement(ffi::TINY_MOVEMENT_PAD as i32);
+    /// where each axis begins, then where each ends
+    pub const SHRINK: Movement = Movement(ffi::TINY_MOVEMENT_SHRINK as i32);
+    /// the axes that are reversed
+    pub const FLIP: Movement = Movement(ffi::TINY_MOVEMENT_FLIP as i32);
+    /// of each axis every number\[k\]-th element, from its first; from its last if negative
+    pub const STRIDE: Movement = Movement(ffi::TINY_MOVEMENT_STRIDE as i32);
+    /// the dimensions, as many strides, and the offset, as tiny_as_strided takes them
+    pub const AS_STRIDED: Movement = Movement(ffi::TINY_MOVEMENT_AS_STRIDED as i32);
+}
+
+/// Any number is a valid value: a newer library may have more of them.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Padding(pub i32);
 
 impl Padding {
@@ -394,6 +417,50 @@ impl Context {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_arange(self.raw.as_ptr(), dtype.0, count, &mut out) })?;
         Ok(Tensor::from_raw(out, self.clone()))
+    }
+
+    /// A tensor in memory of its own, of just as many elements as the strides reach: 1 + the sum of (dims\[k\] - 1) * |strides\[k\]|, none if a dimension is 0.  It has exactly these strides, and an offset of 0 unless one is negative. Its elements, and those between them, are any until they are assigned.  Takes no number that stands for a dimension.  Since 0.3.
+    pub fn empty_strided(&self, dtype: Dtype, dims: &[i64], strides: &[i64]) -> Result<Tensor> {
+        let dims_count = count(&[Some(dims), Some(strides)])?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_empty_strided(self.raw.as_ptr(), dtype.0, pointer(Some(dims)), pointer(Some(strides)), dims_count, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.clone()))
+    }
+
+    /// The number of elements that memory needs for the view: one more than the last that it reaches; 0 for a view, or a mask, without elements.  TINY_ERROR_SHAPE if it reaches elements before the memory's begin. mask_begin may be NULL, mask_end may be NULL: all is there.  Since 0.3.
+    pub fn get_buffer_size(&self, dims: &[i64], strides: &[i64], mask_begin: Option<&[i64]>, mask_end: Option<&[i64]>, offset: i64) -> Result<i64> {
+        let dims_count = count(&[Some(dims), Some(strides), mask_begin, mask_end])?;
+        let mut out: i64 = 0;
+        check(unsafe { ffi::tiny_get_buffer_size(self.raw.as_ptr(), pointer(Some(dims)), pointer(Some(strides)), pointer(mask_begin), pointer(mask_end), dims_count, offset, &mut out) })?;
+        Ok(out)
+    }
+
+    /// The elements that a view reaches, each axis forwards: the sizes (within the mask) of those axes that have more than one element and a stride other than 0, their strides without the sign, and the lowest element.  A view without elements is one axis of size 0 and stride 1, from element 0 on.  `view` gets the n dimensions, the n strides and the offset, the first `capacity` of these `count` = 2 n + 1 numbers.  mask_begin may be NULL, mask_end may be NULL: all is there.  Since 0.3.
+    pub fn get_real_view(&self, dims: &[i64], strides: &[i64], mask_begin: Option<&[i64]>, mask_end: Option<&[i64]>, offset: i64) -> Result<Vec<i64>> {
+        let dims_count = count(&[Some(dims), Some(strides), mask_begin, mask_end])?;
+        let mut view_count = 0usize;
+        let mut view: Vec<i64> = vec![0; GUESS];
+        check(unsafe { ffi::tiny_get_real_view(self.raw.as_ptr(), pointer(Some(dims)), pointer(Some(strides)), pointer(mask_begin), pointer(mask_end), dims_count, offset, view.as_mut_ptr(), view.len(), &mut view_count) })?;
+        if view_count > view.len() {
+            view.resize(view_count, Default::default());
+            check(unsafe { ffi::tiny_get_real_view(self.raw.as_ptr(), pointer(Some(dims)), pointer(Some(strides)), pointer(mask_begin), pointer(mask_end), dims_count, offset, view.as_mut_ptr(), view.len(), &mut view_count) })?;
+        }
+        view.truncate(view_count);
+        Ok(view)
+    }
+
+    /// Movements that make the view, one after the other (tiny_apply_movement_op), of a tensor of one axis that has at least tiny_get_buffer_size elements: each as its tiny_movement, how many numbers it has, and these.  The first `capacity` numbers are written, `count` gets how many there are.  What comes out is a view of that tensor, but for a mask, which ends in a pad.  A view whose strides are not those of one array in the memory is one as_strided. mask_begin may be NULL, mask_end may be NULL: all is there.  Since 0.3.
+    pub fn to_movement_ops(&self, dims: &[i64], strides: &[i64], mask_begin: Option<&[i64]>, mask_end: Option<&[i64]>, offset: i64) -> Result<Vec<i64>> {
+        let dims_count = count(&[Some(dims), Some(strides), mask_begin, mask_end])?;
+        let mut ops_count = 0usize;
+        let mut ops: Vec<i64> = vec![0; GUESS];
+        check(unsafe { ffi::tiny_to_movement_ops(self.raw.as_ptr(), pointer(Some(dims)), pointer(Some(strides)), pointer(mask_begin), pointer(mask_end), dims_count, offset, ops.as_mut_ptr(), ops.len(), &mut ops_count) })?;
+        if ops_count > ops.len() {
+            ops.resize(ops_count, Default::default());
+            check(unsafe { ffi::tiny_to_movement_ops(self.raw.as_ptr(), pointer(Some(dims)), pointer(Some(strides)), pointer(mask_begin), pointer(mask_end), dims_count, offset, ops.as_mut_ptr(), ops.len(), &mut ops_count) })?;
+        }
+        ops.truncate(ops_count);
+        Ok(ops)
     }
 
     /// What the context did since it was made: {"kernels":{"launched","compiled","cached","interpreted", "launched_interpreted"},"memory":{"allocations","allocated_bytes"},"copies":{"count","bytes"},"compile_seconds": {"schedule","lower","load","passes":{}}}. `cached` counts kernels that were asked for again.  "realized":{"launches","copies","copied_bytes"} is what computing values took, runs of programs aside: launches; copies of old elements, made because a write (tiny_assign) would have destroyed what something still reads.  With the option "profile" at 2, "profile":\[{"name","launches","seconds", "operations","bytes","options","scalar","computes"}\] is what the launches of each kernel took, in all.
@@ -635,7 +702,7 @@ impl Tensor {
         Ok(out)
     }
 
-    /// From now on `target`, and every tensor that shares its elements (the tensor that it is a view of, other views), has `value` there: broadcast to its shape and converted to its dtype, which must be what the two promote to.  What was built from them before keeps the old elements.  The write happens when work runs that needs it; wrapped memory is written then.  Of a target whose elements share memory (an expanded axis) it is TINY_ERROR_INVALID_ARGUMENT.
+    /// From now on `target`, and every tensor that shares its elements (the tensor that it is a view of, other views), has `value` there: broadcast to its shape and converted to its dtype, which must be what the two promote to.  What was built from them before keeps the old elements.  The write happens when work runs that needs it; wrapped memory is written then.  Between any two orders of elements it is one kernel, and no copy is made unless the value reads what is written otherwise than element by element.  Of a target whose elements share memory (an expanded axis) it is TINY_ERROR_INVALID_ARGUMENT, with PyTorch's words.
     pub fn assign(&self, value: &Tensor) -> Result<()> {
         check(unsafe { ffi::tiny_assign(self.raw.as_ptr(), value.raw.as_ptr()) })?;
         Ok(())
@@ -1082,11 +1149,19 @@ impl Tensor {
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// Element (i0, ..) is element offset + i0*strides\[0\] + .. of `a`'s memory, counted from its own first element; of a tensor that is computed, of its row-major elements.
+    /// Element (i0, ..) is element offset + i0*strides\[0\] + .. of `a`'s memory, counted from its own first element; of a tensor that is computed, of its row-major elements.  Strides have any sign, 0 repeats; those and the offset from the memory's begin (`a`'s and `offset`) are what tiny_tensor_strides and tiny_tensor_offset say of the result.  All must lie in that memory (TINY_ERROR_SHAPE).
     pub fn as_strided(&self, dims: &[i64], strides: &[i64], offset: i64) -> Result<Tensor> {
         let dims_count = count(&[Some(dims), Some(strides)])?;
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_as_strided(self.raw.as_ptr(), pointer(Some(dims)), pointer(Some(strides)), dims_count, offset, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// One movement of `a`, by its numbers; a view wherever the call of that name makes one.  Since 0.3.
+    pub fn apply_movement_op(&self, op: Movement, numbers: &[i64]) -> Result<Tensor> {
+        let numbers_count = count(&[Some(numbers)])?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_apply_movement_op(self.raw.as_ptr(), op.0, pointer(Some(numbers)), numbers_count, &mut out) })?;
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 

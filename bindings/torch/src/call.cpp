@@ -1,0 +1,130 @@
+#include "call.h"
+
+#include <ATen/EmptyTensor.h>
+#include <ATen/WrapDimUtils.h>
+#include <ATen/native/Resize.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace tiny_torch {
+
+namespace {
+
+class RowKernel final : public c10::OperatorKernel {
+ public:
+  explicit RowKernel(void (*compute)(Call&)) : compute_(compute) {}
+  void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) {
+    Call call(op.schema(), *stack);
+    compute_(call);
+    call.finish();
+  }
+
+ private:
+  void (*compute_)(Call&);
+};
+
+}  // namespace
+
+Call::Call(const c10::FunctionSchema& schema, torch::jit::Stack& stack)
+    : schema_(schema),
+      stack_(stack),
+      first_(stack.size() - schema.arguments().size()),
+      results_(schema.returns().size()) {
+  size_t next = 0;
+  const auto& arguments = schema.arguments();
+  for (size_t i = 0; i < arguments.size() && next < results_.size(); ++i)
+    if (arguments[i].alias_info() && arguments[i].alias_info()->isWrite() && argument(i).isTensor())
+      results_[next++] = tensor(i);
+}
+
+bool Call::has(size_t index) const {
+  const c10::IValue& given = argument(index);
+  return !given.isNone() && !(given.isTensor() && !given.toTensor().defined());
+}
+
+Value Call::value(size_t index) const {
+  const at::Tensor& given = tensor(index);
+  if (given.is_privateuseone()) return read(given);
+  TORCH_CHECK(given.is_cpu() && given.dim() == 0, schema_.name(),
+              ": Expected all tensors to be on the same device, but found at least two devices, tiny:0 and ",
+              given.device(), "!");
+  return value_of_number(given.item(), dtype_of(given.scalar_type()));
+}
+
+std::vector<Value> Call::values(size_t index) const {
+  std::vector<Value> values;
+  for (const at::Tensor& tensor : argument(index).toTensorVector()) values.push_back(read(tensor));
+  return values;
+}
+
+std::optional<at::Generator> Call::generator(size_t index) const {
+  if (argument(index).isNone()) return std::nullopt;
+  return argument(index).toGenerator();
+}
+
+void Call::give(size_t index, const Value& value, at::MemoryFormat format) {
+  at::Tensor& result = results_[index];
+  if (!result.defined()) {
+    result = tensor_of(value, format);
+    return;
+  }
+  const Sizes shape = value.shape();
+  if (result.sizes() != at::IntArrayRef(shape)) at::native::resize_output(result, shape);
+  write(result, value);
+}
+
+void Call::give(size_t index, at::Tensor tensor) { results_[index] = std::move(tensor); }
+
+void Call::finish() {
+  torch::jit::drop(stack_, schema_.arguments().size());
+  for (at::Tensor& result : results_) stack_.emplace_back(std::move(result));
+}
+
+void add_rows(torch::Library& library, std::span<const Row> rows) {
+  for (const Row& row : rows)
+    library.impl(row.name, torch::CppFunction::makeFromBoxedFunctor(std::make_unique<RowKernel>(row.compute)));
+}
+
+Value value_of_number(const at::Scalar& given, tiny_dtype dtype) {
+  if (given.isIntegral(true)) {
+    const int64_t value = given.toLong();
+    return dtype >= TINY_FLOAT16 ? number(dtype, static_cast<double>(value)) : integer(dtype, value);
+  }
+  return number(dtype, given.toDouble());
+}
+
+at::Tensor empty_tensor(at::IntArrayRef sizes, at::ScalarType type, at::MemoryFormat format) {
+  constexpr c10::DispatchKeySet kKeys(c10::DispatchKey::PrivateUse1);
+  return at::detail::empty_generic(sizes, allocator(), kKeys, type, format);
+}
+
+at::Tensor tensor_of(const Value& value, at::MemoryFormat format) {
+  const Sizes shape = value.shape();
+  at::Tensor made = empty_tensor(shape, scalar_type_of(value.dtype()), format);
+  write(made, value);
+  return made;
+}
+
+Sizes axes_of(const c10::IValue& given, int64_t rank) {
+  Sizes axes;
+  if (given.isInt()) axes = {given.toInt()};
+  if (given.isIntList()) axes = given.toIntVector();
+  if (axes.empty()) {
+    axes.resize(static_cast<size_t>(rank));
+    std::iota(axes.begin(), axes.end(), int64_t{0});
+    return axes;
+  }
+  for (int64_t& axis : axes) axis = at::maybe_wrap_dim(axis, rank);
+  if (rank == 0) return {};
+  std::sort(axes.begin(), axes.end());
+  for (size_t i = 1; i < axes.size(); ++i)
+    TORCH_CHECK(axes[i] != axes[i - 1], "dim ", axes[i], " appears multiple times in the list of dims");
+  return axes;
+}
+
+tiny_dtype wide(tiny_dtype dtype) {
+  return dtype == TINY_FLOAT16 || dtype == TINY_BFLOAT16 ? TINY_FLOAT32 : dtype;
+}
+
+}  // namespace tiny_torch

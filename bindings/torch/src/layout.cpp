@@ -1,0 +1,120 @@
+#include "layout.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace tiny_torch {
+
+namespace {
+
+// Axes with more than one element and a stride, the largest stride first.
+std::vector<size_t> moving_axes(const Layout& layout) {
+  std::vector<size_t> axes;
+  for (size_t i = 0; i < layout.sizes.size(); ++i)
+    if (layout.sizes[i] > 1 && layout.strides[i] != 0) axes.push_back(i);
+  std::stable_sort(axes.begin(), axes.end(),
+                   [&](size_t a, size_t b) { return layout.strides[a] > layout.strides[b]; });
+  return axes;
+}
+
+// The flat value cut into a box that has an axis for each stride: [.., s0/s1, s1/s2, .., s_last].
+struct Box {
+  Sizes shape, begin, end;
+  int64_t needed = 0;  // elements of the flat value that the shape takes
+};
+
+// Of strides of which each is a multiple of the next, if no axis is cut at an end of its box.
+bool find_box(const Layout& layout, const std::vector<size_t>& axes, Box& box) {
+  int64_t rest = layout.offset;
+  for (size_t k = 0; k < axes.size(); ++k) {
+    const int64_t stride = layout.strides[axes[k]];
+    const int64_t size = layout.sizes[axes[k]];
+    const int64_t begin = rest / stride;
+    rest %= stride;
+    const int64_t room = k ? layout.strides[axes[k - 1]] / stride : begin + size;
+    if (k && (layout.strides[axes[k - 1]] % stride || begin + size > room)) return false;
+    box.shape.push_back(room);
+    box.begin.push_back(begin);
+    box.end.push_back(begin + size);
+  }
+  const int64_t last = layout.strides[axes.back()];
+  box.shape.push_back(last);
+  box.begin.push_back(rest);
+  box.end.push_back(rest + 1);
+  box.needed = std::accumulate(box.shape.begin(), box.shape.end(), int64_t{1}, std::multiplies<>());
+  return true;
+}
+
+bool is_whole(const Box& box, int64_t count) {
+  return box.needed == count && box.end == box.shape &&
+         std::all_of(box.begin.begin(), box.begin.end(), [](int64_t at) { return at == 0; });
+}
+
+Value cut_box(const Value& flat, const Box& box) {
+  const int64_t count = flat.numel();
+  const Value source = reshape(box.needed < count ? slice_axis(flat, 0, 0, box.needed) : flat, box.shape);
+  return is_whole(box, count) ? source : slice(source, box.begin, box.end, {});
+}
+
+}  // namespace
+
+Layout layout_of(const at::Tensor& tensor) {
+  return {Sizes(tensor.sizes().begin(), tensor.sizes().end()),
+          Sizes(tensor.strides().begin(), tensor.strides().end()), tensor.storage_offset()};
+}
+
+bool is_movement(const Layout& layout, int64_t count) {
+  const std::vector<size_t> axes = moving_axes(layout);
+  Box box;
+  return axes.empty() || (find_box(layout, axes, box) && box.needed <= count);
+}
+
+Value view_of(const Value& flat, const Layout& layout) {
+  const std::vector<size_t> axes = moving_axes(layout);
+  Box box;
+  if (axes.empty()) {
+    const Value one = slice_axis(flat, 0, layout.offset, layout.offset + 1);
+    return expand(reshape(one, Sizes(layout.sizes.size(), 1)), layout.sizes);
+  }
+  if (!find_box(layout, axes, box) || box.needed > flat.numel())
+    return as_strided(flat, layout.sizes, layout.strides, layout.offset);
+  // The box has its axes by stride and one of size 1 behind them: back to the tensor's order.
+  Sizes ordered(layout.sizes.size(), 1);
+  Sizes order(axes.size());
+  std::iota(order.begin(), order.end(), int64_t{0});
+  std::sort(order.begin(), order.end(),
+            [&](int64_t a, int64_t b) { return axes[static_cast<size_t>(a)] < axes[static_cast<size_t>(b)]; });
+  for (const size_t axis : axes) ordered[axis] = layout.sizes[axis];
+  const bool is_sorted = std::is_sorted(order.begin(), order.end());
+  order.push_back(static_cast<int64_t>(axes.size()));
+  Value view = cut_box(flat, box);
+  if (!is_sorted) view = permute(view, order);
+  if (view.shape() != ordered) view = reshape(view, ordered);
+  return ordered == layout.sizes ? view : expand(view, layout.sizes);
+}
+
+Layout without_repeats(const Layout& layout) {
+  Layout single = layout;
+  for (size_t i = 0; i < single.sizes.size(); ++i)
+    if (single.strides[i] == 0) single.sizes[i] = 1;
+  return single;
+}
+
+Value last_of_repeats(const Value& value, const Layout& layout) {
+  Sizes begin(layout.sizes.size(), 0);
+  for (size_t i = 0; i < begin.size(); ++i)
+    if (layout.strides[i] == 0) begin[i] = layout.sizes[i] - 1;
+  return slice(value, begin, layout.sizes, {});
+}
+
+bool may_overlap(const Layout& layout) {
+  const std::vector<size_t> axes = moving_axes(layout);
+  int64_t reach = 0;
+  for (size_t k = axes.size(); k-- > 0;) {
+    if (layout.strides[axes[k]] <= reach) return true;
+    reach += layout.strides[axes[k]] * (layout.sizes[axes[k]] - 1);
+  }
+  return false;
+}
+
+}  // namespace tiny_torch

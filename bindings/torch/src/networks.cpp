@@ -1,0 +1,364 @@
+// Rows of layers of networks: convolutions, pools, normalisation, cells, a loss.  A backward row whose
+// forward pass is one value asks the engine for the gradient of that.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "call.h"
+#include "windows.h"
+
+namespace tiny_torch {
+
+namespace {
+
+using V = Value;
+
+at::MemoryFormat format_of(const Call& c, size_t a, size_t b) {
+  const at::MemoryFormat first = c.tensor(a).suggest_memory_format();
+  return first != at::MemoryFormat::Contiguous ? first : c.tensor(b).suggest_memory_format();
+}
+
+// ---- Convolutions -------------------------------------------------------------------------------
+
+struct Convolution {
+  WindowSizes sizes;
+  bool is_transposed = false;
+};
+// stride, padding, dilation, transposed, output_padding, groups from `at` on.
+Convolution convolution_of(const Call& c, size_t at, int64_t axes) {
+  Convolution made;
+  made.sizes.strides = for_axes(c.ints(at), axes, 1);
+  made.sizes.padding = for_axes(c.ints(at + 1), axes, 0);
+  made.sizes.dilations = for_axes(c.ints(at + 2), axes, 1);
+  made.is_transposed = c.flag(at + 3);
+  if (made.is_transposed) made.sizes.output_padding = for_axes(c.ints(at + 4), axes, 0);
+  made.sizes.groups = c.integer(at + 5);
+  return made;
+}
+V per_channel(const V& a, int64_t rank) {
+  Sizes shape(static_cast<size_t>(rank), 1);
+  shape[1] = a.numel();
+  return reshape(a, shape);
+}
+Sizes all_but(int64_t axis, int64_t rank) {
+  Sizes axes;
+  for (int64_t i = 0; i < rank; ++i)
+    if (i != axis) axes.push_back(i);
+  return axes;
+}
+void convolve(Call& c) {  // input, weight, bias, stride, ..
+  const V x = c.value(0);
+  const Convolution made = convolution_of(c, 3, x.rank() - 2);
+  V y = convolution(x, c.value(1), made.sizes, made.is_transposed);
+  if (c.has(2)) y = y + per_channel(c.value(2), x.rank());
+  c.give(0, cast(y, x.dtype()), format_of(c, 0, 1));
+}
+void convolve_backward(Call& c) {  // grad_output, input, weight, stride, .., output_mask
+  const V grad = c.value(0);
+  const V x = detach(c.value(1));
+  const V weight = detach(c.value(2));
+  const Convolution made = convolution_of(c, 3, x.rank() - 2);
+  const auto mask = c.argument(9).toBoolList();
+  std::vector<V> wanted;
+  if (mask[0]) wanted.push_back(x);
+  if (mask[1]) wanted.push_back(weight);
+  std::vector<V> found;
+  if (!wanted.empty()) found = gradients(convolution(x, weight, made.sizes, made.is_transposed), grad, wanted);
+  size_t next = 0;
+  if (mask[0]) c.give(0, found[next++], format_of(c, 1, 2));
+  if (mask[1]) c.give(1, found[next++], c.tensor(2).suggest_memory_format());
+  if (mask[2]) c.give(2, cast(reduce(TINY_SUM, cast(grad, wide(grad.dtype())), all_but(1, grad.rank()), false), grad.dtype()));
+}
+
+// ---- Pools --------------------------------------------------------------------------------------
+
+// kernel, stride, padding from `at` on.
+WindowSizes pool_of(const Call& c, size_t at, int64_t axes) {
+  WindowSizes sizes;
+  sizes.kernel = for_axes(c.ints(at), axes, 1);
+  sizes.strides = c.ints(at + 1).empty() ? sizes.kernel : for_axes(c.ints(at + 1), axes, 1);
+  sizes.padding = for_axes(c.ints(at + 2), axes, 0);
+  return sizes;
+}
+WindowSizes max_pool_of(const Call& c, size_t at, int64_t axes) {
+  WindowSizes sizes = pool_of(c, at, axes);
+  sizes.dilations = for_axes(c.ints(at + 3), axes, 1);
+  if (c.flag(at + 4)) sizes.flags |= TINY_FLAG_CEIL_MODE;
+  return sizes;
+}
+template <int64_t axes>
+void max_pool_both(Call& c) {  // self, kernel, stride, padding, dilation, ceil
+  const V x = c.value(0);
+  const WindowSizes sizes = max_pool_of(c, 1, axes);
+  const at::MemoryFormat format = c.tensor(0).suggest_memory_format();
+  c.give(0, max_pool(x, sizes), format);
+  c.give(1, max_pool_places(x, sizes), format);
+}
+template <int64_t axes>
+void max_pool_backward(Call& c) {  // grad, self, kernel, stride, padding, dilation, ceil, indices
+  const V x = detach(c.value(1));
+  c.give(0, gradients(max_pool(x, max_pool_of(c, 2, axes)), c.value(0), {&x, 1})[0], c.tensor(1).suggest_memory_format());
+}
+// The sums of windows: zeros around x, as far as the windows of a result of `sizes` reach.
+V window_sums(const V& x, WindowSizes window, const Sizes& sizes) {
+  Sizes before(static_cast<size_t>(x.rank()), 0);
+  Sizes after = before;
+  for (size_t k = 0; k < window.kernel.size(); ++k) {
+    const size_t axis = before.size() - window.kernel.size() + k;
+    const int64_t reached = (sizes[axis] - 1) * window.strides[k] + window.kernel[k];
+    before[axis] = window.padding[k];
+    after[axis] = reached - x.size(static_cast<int64_t>(axis)) - window.padding[k];
+    window.padding[k] = 0;
+  }
+  const int64_t count = std::accumulate(window.kernel.begin(), window.kernel.end(), int64_t{1}, std::multiplies<>());
+  return average_pool(pad(x, before, after, 0), window) * static_cast<double>(count);
+}
+// kernel, stride, padding, ceil, count_include_pad, divisor_override from `at` on; the result's sizes.
+template <int64_t axes>
+V average(const Call& c, size_t at, const V& x, at::IntArrayRef sizes) {
+  WindowSizes window = pool_of(c, at, axes);
+  if (c.has(at + 5)) return window_sums(x, window, sizes.vec()) / static_cast<double>(c.integer(at + 5));
+  if (c.flag(at + 3)) window.flags |= TINY_FLAG_CEIL_MODE;
+  if (c.flag(at + 4)) window.flags |= TINY_FLAG_COUNT_INCLUDE_PAD;
+  return average_pool(x, window);
+}
+template <int64_t axes>
+void average_pool_of(Call& c) {
+  c.give(0, average<axes>(c, 1, c.value(0), c.target(0).sizes()), c.tensor(0).suggest_memory_format());
+}
+template <int64_t axes>
+void average_pool_backward(Call& c) {  // grad, self, ..
+  const V x = detach(c.value(1));
+  c.give(0, gradients(average<axes>(c, 2, x, c.tensor(0).sizes()), c.value(0), {&x, 1})[0], c.tensor(1).suggest_memory_format());
+}
+// The means of windows that divide an axis as evenly as they can: a product with a matrix of shares.
+V shared_out(const V& x, int64_t axis, int64_t count) {
+  const int64_t size = x.size(axis);
+  if (size == count) return x;
+  std::vector<float> shares(static_cast<size_t>(size * count), 0.f);
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t begin = i * size / count;
+    const int64_t end = ((i + 1) * size + count - 1) / count;
+    for (int64_t k = begin; k < end; ++k) shares[static_cast<size_t>(k * count + i)] = 1.f / static_cast<float>(end - begin);
+  }
+  const int64_t sizes[] = {size, count};
+  const V matrix = cast(from_data(TINY_FLOAT32, sizes, shares.data(), shares.size() * sizeof(float)), x.dtype());
+  return transpose(matmul(transpose(x, axis, -1), matrix), axis, -1);
+}
+V adaptive(const V& x, const Sizes& sizes) {
+  const auto count = static_cast<int64_t>(sizes.size());
+  WindowSizes window;
+  bool is_even = true;
+  for (int64_t k = 0; k < count; ++k) {
+    const int64_t size = x.size(k - count);
+    const int64_t wanted = sizes[static_cast<size_t>(k)];
+    is_even = is_even && size % wanted == 0;
+    window.kernel.push_back(size / std::max<int64_t>(wanted, 1));
+  }
+  V y = x;
+  if (is_even) {
+    window.strides = window.kernel;
+    window.padding.assign(sizes.size(), 0);
+    return average_pool(x, window);
+  }
+  for (int64_t k = 0; k < count; ++k) y = shared_out(y, x.rank() + k - count, sizes[static_cast<size_t>(k)]);
+  return y;
+}
+void adaptive_pool(Call& c) { c.give(0, adaptive(c.value(0), c.ints(1)), c.tensor(0).suggest_memory_format()); }
+template <int64_t axes>
+void adaptive_pool_backward(Call& c) {  // grad, self
+  const V grad = c.value(0);
+  const V x = detach(c.value(1));
+  const Sizes shape = grad.shape();
+  const Sizes sizes(shape.end() - axes, shape.end());
+  c.give(0, gradients(adaptive(x, sizes), grad, {&x, 1})[0], c.tensor(1).suggest_memory_format());
+}
+
+// ---- Normalisation ------------------------------------------------------------------------------
+
+struct Normal {
+  V x;              // in 32 bits at least
+  V mean, inverse;  // of the deviation, with axes of size 1
+};
+Normal normal_of(const V& given, const Sizes& axes, double epsilon) {
+  const V x = cast(given, wide(given.dtype()));
+  const V mean = reduce(TINY_MEAN, x, axes, true);
+  const V apart = x - mean;
+  const V variance = reduce(TINY_MEAN, apart * apart, axes, true);
+  return {x, mean, unary(TINY_RSQRT, variance + constant(x.dtype(), epsilon))};
+}
+// d(loss)/d(x) of (x - mean) * inverse, given that of the result, where both are made of x.
+V normal_backward(const V& grad, const V& unit, const V& inverse, const Sizes& axes) {
+  return (grad - reduce(TINY_MEAN, grad, axes, true) - unit * reduce(TINY_MEAN, grad * unit, axes, true)) * inverse;
+}
+V flat(const V& a) {
+  const int64_t count = a.numel();
+  return reshape(a, {&count, 1});
+}
+
+void move_towards(const at::Tensor& running, const V& now, double momentum) {
+  const V old = read(running);
+  const V factor = number(now.dtype(), momentum);
+  write(running, cast(old, now.dtype()) * number(now.dtype(), 1 - momentum) + now * factor);
+}
+// running_mean and running_var at `running`, or none.
+void batch_norm(Call& c, int64_t running, bool is_training, double momentum, double epsilon) {
+  const V given = c.value(0);
+  const int64_t rank = given.rank();
+  const Sizes axes = all_but(1, rank);
+  Normal normal;
+  const auto first = static_cast<size_t>(running);
+  const bool has_running = running >= 0 && c.has(first);
+  if (is_training) {
+    normal = normal_of(given, axes, epsilon);
+    if (has_running) {
+      const double count = static_cast<double>(given.numel()) / static_cast<double>(given.size(1));
+      const V apart = normal.x - normal.mean;
+      const V unbiased = reduce(TINY_MEAN, apart * apart, axes, false) * number(normal.x.dtype(), count / (count - 1));
+      move_towards(c.tensor(first), flat(normal.mean), momentum);
+      move_towards(c.tensor(first + 1), unbiased, momentum);
+    }
+  } else {
+    normal.x = cast(given, wide(given.dtype()));
+    const V variance = cast(c.value(first + 1), normal.x.dtype());
+    normal.mean = per_channel(cast(c.value(first), normal.x.dtype()), rank);
+    normal.inverse = per_channel(unary(TINY_RSQRT, variance + constant(normal.x.dtype(), epsilon)), rank);
+  }
+  V y = (normal.x - normal.mean) * normal.inverse;
+  if (c.has(1)) y = y * per_channel(c.value(1), rank);
+  if (c.has(2)) y = y + per_channel(c.value(2), rank);
+  c.give(0, cast(y, given.dtype()), c.tensor(0).suggest_memory_format());
+  const int64_t none = 0;
+  c.give(1, is_training ? flat(normal.mean) : full(normal.x.dtype(), {&none, 1}, 0));
+  c.give(2, is_training ? flat(normal.inverse) : full(normal.x.dtype(), {&none, 1}, 0));
+}
+void batch_norm_backward(Call& c) {  // grad, input, weight, running_mean, running_var, mean, invstd, train, eps, mask
+  const V given = c.value(1);
+  const tiny_dtype dtype = wide(given.dtype());
+  const V grad = cast(c.value(0), dtype);
+  const int64_t rank = given.rank();
+  const Sizes axes = all_but(1, rank);
+  const bool is_training = c.flag(7);
+  const V mean = cast(c.value(is_training ? 5 : 3), dtype);
+  V inverse;
+  if (is_training) {
+    inverse = cast(c.value(6), dtype);
+  } else {
+    inverse = unary(TINY_RSQRT, cast(c.value(4), dtype) + constant(dtype, c.real(8)));
+  }
+  const V unit = (cast(given, dtype) - per_channel(mean, rank)) * per_channel(inverse, rank);
+  const auto mask = c.argument(9).toBoolList();
+  const V scaled = c.has(2) ? grad * per_channel(cast(c.value(2), dtype), rank) : grad;
+  const V factor = per_channel(inverse, rank);
+  if (mask[0])
+    c.give(0, cast(is_training ? normal_backward(scaled, unit, factor, axes) : scaled * factor, given.dtype()),
+           c.tensor(1).suggest_memory_format());
+  const tiny_dtype kept = c.has(2) ? c.value(2).dtype() : given.dtype();
+  if (mask[1]) c.give(1, cast(reduce(TINY_SUM, grad * unit, axes, false), kept));
+  if (mask[2]) c.give(2, cast(reduce(TINY_SUM, grad, axes, false), kept));
+}
+
+Sizes last_axes(int64_t count, int64_t rank) {
+  Sizes axes(static_cast<size_t>(count));
+  std::iota(axes.begin(), axes.end(), rank - count);
+  return axes;
+}
+void layer_norm(Call& c) {  // input, normalized_shape, weight, bias, eps
+  const V given = c.value(0);
+  const Sizes axes = last_axes(static_cast<int64_t>(c.ints(1).size()), given.rank());
+  const Normal normal = normal_of(given, axes, c.real(4));
+  V y = (normal.x - normal.mean) * normal.inverse;
+  if (c.has(2)) y = y * c.value(2);
+  if (c.has(3)) y = y + c.value(3);
+  c.give(0, cast(y, given.dtype()));
+  c.give(1, normal.mean);
+  c.give(2, normal.inverse);
+}
+void layer_norm_backward(Call& c) {  // grad, input, normalized_shape, mean, rstd, weight, bias, mask
+  const V given = c.value(1);
+  const tiny_dtype dtype = wide(given.dtype());
+  const V grad = cast(c.value(0), dtype);
+  const auto count = static_cast<int64_t>(c.ints(2).size());
+  const Sizes axes = last_axes(count, given.rank());
+  Sizes outer(static_cast<size_t>(given.rank() - count));
+  std::iota(outer.begin(), outer.end(), int64_t{0});
+  const V inverse = cast(c.value(4), dtype);
+  const V unit = (cast(given, dtype) - cast(c.value(3), dtype)) * inverse;
+  const auto mask = c.argument(7).toBoolList();
+  const V scaled = c.has(5) ? grad * cast(c.value(5), dtype) : grad;
+  if (mask[0]) c.give(0, cast(normal_backward(scaled, unit, inverse, axes), given.dtype()));
+  const tiny_dtype kept = c.has(5) ? c.value(5).dtype() : given.dtype();
+  if (mask[1]) c.give(1, cast(reduce(TINY_SUM, grad * unit, outer, false), kept));
+  if (mask[2]) c.give(2, cast(reduce(TINY_SUM, grad, outer, false), kept));
+}
+
+// [n, c, ..] as [n, group, the rest].
+V grouped(const V& a, int64_t rows, int64_t groups) {
+  const int64_t shape[] = {rows, groups, a.numel() / std::max<int64_t>(rows * groups, 1)};
+  return reshape(a, shape);
+}
+void group_norm(Call& c) {  // input, weight, bias, n, c, hxw, group, eps
+  const V given = c.value(0);
+  const int64_t rows = c.integer(3);
+  const int64_t groups = c.integer(6);
+  const Normal normal = normal_of(grouped(given, rows, groups), {2}, c.real(7));
+  V y = reshape((normal.x - normal.mean) * normal.inverse, given.shape());
+  if (c.has(1)) y = y * per_channel(c.value(1), given.rank());
+  if (c.has(2)) y = y + per_channel(c.value(2), given.rank());
+  const int64_t shape[] = {rows, groups};
+  c.give(0, cast(y, given.dtype()), c.tensor(0).suggest_memory_format());
+  c.give(1, reshape(normal.mean, shape));
+  c.give(2, reshape(normal.inverse, shape));
+}
+void group_norm_backward(Call& c) {  // grad, input, mean, rstd, weight, n, c, hxw, group, mask
+  const V given = c.value(1);
+  const tiny_dtype dtype = wide(given.dtype());
+  const V grad = cast(c.value(0), dtype);
+  const int64_t rows = c.integer(5);
+  const int64_t groups = c.integer(8);
+  const V inverse = unsqueeze(cast(c.value(3), dtype), 2);
+  const V unit = (grouped(cast(given, dtype), rows, groups) - unsqueeze(cast(c.value(2), dtype), 2)) * inverse;
+  const auto mask = c.argument(9).toBoolList();
+  const V scaled = c.has(4) ? grad * per_channel(cast(c.value(4), dtype), given.rank()) : grad;
+  if (mask[0]) c.give(0, cast(reshape(normal_backward(grouped(scaled, rows, groups), unit, inverse, {2}), given.shape()), given.dtype()), c.tensor(1).suggest_memory_format());
+  const Sizes axes = all_but(1, given.rank());
+  if (mask[1]) c.give(1, cast(reduce(TINY_SUM, grad * reshape(unit, given.shape()), axes, false), given.dtype()));
+  if (mask[2]) c.give(2, cast(reduce(TINY_SUM, grad, axes, false), given.dtype()));
+}
+
+constexpr Row kWindows[] = {
+    {"convolution_overrideable", convolve},
+    {"convolution_backward_overrideable", convolve_backward},
+    {"max_pool2d_with_indices.out", max_pool_both<2>},
+    {"max_pool3d_with_indices", max_pool_both<3>},
+    {"max_pool2d_with_indices_backward.grad_input", max_pool_backward<2>},
+    {"max_pool3d_with_indices_backward", max_pool_backward<3>},
+    {"avg_pool2d.out", average_pool_of<2>},
+    {"avg_pool3d.out", average_pool_of<3>},
+    {"avg_pool2d_backward.grad_input", average_pool_backward<2>},
+    {"avg_pool3d_backward.grad_input", average_pool_backward<3>},
+    {"_adaptive_avg_pool2d", adaptive_pool},
+    {"_adaptive_avg_pool3d", adaptive_pool},
+    {"_adaptive_avg_pool2d_backward", adaptive_pool_backward<2>},
+    {"_adaptive_avg_pool3d_backward", adaptive_pool_backward<3>},
+};
+
+constexpr Row kNorms[] = {
+    {"native_batch_norm", [](Call& c) { batch_norm(c, 3, c.flag(5), c.real(6), c.real(7)); }},
+    {"_native_batch_norm_legit", [](Call& c) { batch_norm(c, 3, c.flag(5), c.real(6), c.real(7)); }},
+    {"_native_batch_norm_legit.no_stats", [](Call& c) { batch_norm(c, -1, true, c.real(4), c.real(5)); }},
+    {"native_batch_norm_backward", batch_norm_backward},
+    {"native_layer_norm", layer_norm},
+    {"native_layer_norm_backward", layer_norm_backward},
+    {"native_group_norm", group_norm},
+    {"native_group_norm_backward", group_norm_backward},
+};
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  add_rows(m, kWindows);
+  add_rows(m, kNorms);
+}
+
+}  // namespace
+
+}  // namespace tiny_torch

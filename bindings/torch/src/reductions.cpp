@@ -1,0 +1,228 @@
+// Rows of reductions and of what is made of them along an axis.  Sizes and dtypes of results with out=
+// are PyTorch's, computed by its own functions before these run.
+#include <ATen/WrapDimUtils.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "call.h"
+
+namespace tiny_torch {
+
+namespace {
+
+using V = Value;
+
+// What the result's dtype is: that of the tensor which the call brought.
+tiny_dtype target_dtype(const Call& c) { return dtype_of(c.target(0).scalar_type()); }
+
+V extremum(tiny_reduce_op op, const V& a, const Sizes& axes, bool keepdims) {
+  if (a.dtype() != TINY_BOOL) return reduce(op, a, axes, keepdims);
+  return reduce(op == TINY_REDUCE_MAX ? TINY_ANY : TINY_ALL, a, axes, keepdims);
+}
+V truth_of(tiny_reduce_op op, const V& a, const Sizes& axes, bool keepdims) {
+  return reduce(op, cast(a, TINY_BOOL), axes, keepdims);
+}
+
+void sum(Call& c) {  // self, dim, keepdim, dtype
+  const V a = cast(c.value(0), target_dtype(c));
+  c.give(0, reduce(TINY_SUM, a, axes_of(c.argument(1), a.rank()), c.flag(2)));
+}
+void mean(Call& c) {
+  const V a = cast(c.value(0), target_dtype(c));
+  c.give(0, reduce(TINY_MEAN, a, axes_of(c.argument(1), a.rank()), c.flag(2)));
+}
+void nansum(Call& c) {
+  const V given = c.value(0);
+  const V a = given.is_float() ? where(unary(TINY_IS_NAN, given), constant(given.dtype(), 0), given) : given;
+  c.give(0, reduce(TINY_SUM, cast(a, target_dtype(c)), axes_of(c.argument(1), a.rank()), c.flag(2)));
+}
+void product_along(Call& c) {  // self, dim, keepdim, dtype
+  const V a = cast(c.value(0), target_dtype(c));
+  c.give(0, reduce(TINY_PROD, a, axes_of(c.argument(1), a.rank()), c.flag(2)));
+}
+void product(Call& c) {  // self, dtype
+  const at::Tensor& self = c.tensor(0);
+  const bool counts = at::isIntegralType(self.scalar_type(), true);
+  const at::ScalarType made = c.has(1) ? c.argument(1).toScalarType() : counts ? at::kLong : self.scalar_type();
+  const V a = cast(c.value(0), dtype_of(made));
+  c.give(0, cast(reduce(TINY_PROD, a, axes_of({}, a.rank()), false), dtype_of(made)));
+}
+template <tiny_reduce_op op>
+void extremum_along(Call& c) {  // self, dim[], keepdim
+  const V a = c.value(0);
+  c.give(0, extremum(op, a, axes_of(c.argument(1), a.rank()), c.flag(2)));
+}
+template <tiny_reduce_op op>
+void extremum_of_all(Call& c) {
+  const V a = c.value(0);
+  TORCH_CHECK(a.numel() > 0, "max(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
+                             "reduction dim with the 'dim' argument.");
+  c.give(0, extremum(op, a, axes_of({}, a.rank()), false));
+}
+template <tiny_reduce_op op>
+void truth_along(Call& c) {  // self, dim, keepdim
+  const V a = c.value(0);
+  c.give(0, truth_of(op, a, axes_of(c.argument(1), a.rank()), c.flag(2)));
+}
+template <tiny_reduce_op op>
+void truth_of_all(Call& c) {
+  const V a = c.value(0);
+  c.give(0, truth_of(op, a, axes_of({}, a.rank()), false));
+}
+
+V position(const V& given, bool greatest, int64_t axis, bool keepdims) {
+  const V a = given.dtype() == TINY_BOOL ? cast(given, TINY_UINT8) : given;
+  tiny_tensor* out = nullptr;
+  const tiny_flags flags = keepdims ? TINY_FLAG_KEEPDIMS : 0;
+  check(greatest ? tiny_argmax(a.handle(), axis, flags, &out) : tiny_argmin(a.handle(), axis, flags, &out));
+  return V(out);
+}
+template <bool greatest>
+void position_of(Call& c) {  // self, dim, keepdim
+  const V a = c.value(0);
+  const int64_t count = a.numel();
+  if (!c.has(1)) {
+    const V flat = position(reshape(a, {&count, 1}), greatest, 0, false);
+    c.give(0, c.flag(2) ? reshape(flat, Sizes(static_cast<size_t>(a.rank()), 1)) : flat);
+  } else if (a.rank() == 0) {
+    c.give(0, constant(TINY_INT64, 0));
+  } else {
+    c.give(0, position(a, greatest, at::maybe_wrap_dim(c.integer(1), a.rank()), c.flag(2)));
+  }
+}
+template <bool greatest>
+void value_and_position(Call& c) {  // self, dim, keepdim
+  const V a = c.value(0);
+  if (a.rank() == 0) {
+    c.give(0, a);
+    c.give(1, constant(TINY_INT64, 0));
+    return;
+  }
+  const int64_t axis = at::maybe_wrap_dim(c.integer(1), a.rank());
+  c.give(0, extremum(greatest ? TINY_REDUCE_MAX : TINY_REDUCE_MIN, a, {axis}, c.flag(2)));
+  c.give(1, position(a, greatest, axis, c.flag(2)));
+}
+void both_extrema(Call& c) {  // self, dim, keepdim
+  const V a = c.value(0);
+  const Sizes axes = axes_of(c.argument(1), a.rank());
+  c.give(0, extremum(TINY_REDUCE_MIN, a, axes, c.flag(2)));
+  c.give(1, extremum(TINY_REDUCE_MAX, a, axes, c.flag(2)));
+}
+
+struct Moments {
+  V variance, mean;
+};
+Moments moments(const Call& c, const V& given, const Sizes& axes, bool keepdims) {
+  const V a = cast(given, wide(given.dtype()));
+  const V middle = reduce(TINY_MEAN, a, axes, true);
+  const V apart = a - middle;
+  double count = 1;
+  for (const int64_t axis : axes) count *= static_cast<double>(a.size(axis));
+  const double correction = c.has(2) ? c.real(2) : 1;
+  const V total = reduce(TINY_SUM, apart * apart, axes, keepdims);
+  const V variance = total / constant(a.dtype(), std::max(count - correction, 0.0));
+  return {cast(variance, given.dtype()), cast(reduce(TINY_MEAN, a, axes, keepdims), given.dtype())};
+}
+template <bool is_root, bool has_mean>
+void variance(Call& c) {  // self, dim, correction, keepdim
+  const V a = c.value(0);
+  TORCH_CHECK(a.is_float(), "std and var only support floating point and complex dtypes");
+  const Moments both = moments(c, a, axes_of(c.argument(1), a.rank()), c.flag(3));
+  c.give(0, is_root ? unary(TINY_SQRT, both.variance) : both.variance);
+  if (has_mean) c.give(1, both.mean);
+}
+
+V norm(const V& given, double order, const Sizes& axes, bool keepdims) {
+  const V a = unary(TINY_ABS, given);
+  if (order == INFINITY) return reduce(TINY_REDUCE_MAX, a, axes, keepdims);
+  if (order == -INFINITY) return reduce(TINY_REDUCE_MIN, a, axes, keepdims);
+  if (order == 0) return reduce(TINY_SUM, cast(compare(TINY_NE, a, 0), a.dtype()), axes, keepdims);
+  if (order == 1) return reduce(TINY_SUM, a, axes, keepdims);
+  if (order == 2) return unary(TINY_SQRT, reduce(TINY_SUM, a * a, axes, keepdims));
+  const V power = constant(a.dtype(), order);
+  return binary(TINY_POW, reduce(TINY_SUM, binary(TINY_POW, a, power), axes, keepdims), constant(a.dtype(), 1 / order));
+}
+void vector_norm(Call& c) {  // self, ord, dim, keepdim, dtype
+  const V a = cast(c.value(0), wide(target_dtype(c)));
+  c.give(0, norm(a, c.real(1), axes_of(c.argument(2), a.rank()), c.flag(3)));
+}
+void norm_of(Call& c) {  // self, p, dim, keepdim
+  const V a = cast(c.value(0), wide(target_dtype(c)));
+  c.give(0, norm(a, c.has(1) ? c.real(1) : 2, axes_of(c.argument(2), a.rank()), c.flag(3)));
+}
+
+void cumsum(Call& c) {  // self, dim, dtype
+  const V a = cast(c.value(0), target_dtype(c));
+  if (a.rank() == 0 || a.numel() == 0) return c.give(0, a);
+  tiny_tensor* out = nullptr;
+  check(tiny_cumsum(a.handle(), at::maybe_wrap_dim(c.integer(1), a.rank()), 0, &out));
+  c.give(0, V(out));
+}
+
+V softmax_of(const V& a, int64_t axis, bool is_log) {
+  tiny_tensor* out = nullptr;
+  check(is_log ? tiny_log_softmax(a.handle(), axis, &out) : tiny_softmax(a.handle(), axis, &out));
+  return V(out);
+}
+template <bool is_log>
+void softmax(Call& c) {  // self, dim, half_to_float
+  const V a = cast(c.value(0), wide(c.value(0).dtype()));
+  if (a.numel() == 0) return c.give(0, a);
+  if (a.rank() == 0) return c.give(0, full(a.dtype(), {}, is_log ? 0 : 1));
+  c.give(0, softmax_of(a, at::maybe_wrap_dim(c.integer(1), a.rank()), is_log));
+}
+template <bool is_log>
+void softmax_backward(Call& c) {  // grad, output, dim, input_dtype
+  const tiny_dtype dtype = wide(c.value(0).dtype());
+  const V grad = cast(c.value(0), dtype);
+  const V output = cast(c.value(1), dtype);
+  Sizes axes;
+  if (grad.rank()) axes = {at::maybe_wrap_dim(c.integer(2), grad.rank())};
+  if (is_log) return c.give(0, grad - unary(TINY_EXP, output) * reduce(TINY_SUM, grad, axes, true));
+  const V weighted = grad * output;
+  c.give(0, weighted - output * reduce(TINY_SUM, weighted, axes, true));
+}
+
+constexpr Row kReductions[] = {
+    {"sum.IntList_out", sum},
+    {"mean.out", mean},
+    {"nansum.out", nansum},
+    {"prod.int_out", product_along},
+    {"prod", product},
+    {"amax.out", extremum_along<TINY_REDUCE_MAX>},
+    {"amin.out", extremum_along<TINY_REDUCE_MIN>},
+    {"max", extremum_of_all<TINY_REDUCE_MAX>},
+    {"min", extremum_of_all<TINY_REDUCE_MIN>},
+    {"any.out", truth_along<TINY_ANY>},
+    {"any.dims_out", truth_along<TINY_ANY>},
+    {"any.all_out", truth_of_all<TINY_ANY>},
+    {"all.out", truth_along<TINY_ALL>},
+    {"all.dims_out", truth_along<TINY_ALL>},
+    {"all.all_out", truth_of_all<TINY_ALL>},
+    {"argmax.out", position_of<true>},
+    {"argmin.out", position_of<false>},
+    {"max.dim_max", value_and_position<true>},
+    {"min.dim_min", value_and_position<false>},
+    {"aminmax.out", both_extrema},
+    {"var.correction", variance<false, false>},
+    {"std.correction", variance<true, false>},
+    {"var.correction_out", variance<false, false>},
+    {"std.correction_out", variance<true, false>},
+    {"var_mean.correction", variance<false, true>},
+    {"std_mean.correction", variance<true, true>},
+    {"linalg_vector_norm.out", vector_norm},
+    {"norm.out", norm_of},
+    {"cumsum.out", cumsum},
+    {"_softmax.out", softmax<false>},
+    {"_log_softmax.out", softmax<true>},
+    {"_softmax_backward_data.out", softmax_backward<false>},
+    {"_log_softmax_backward_data.out", softmax_backward<true>},
+};
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) { add_rows(m, kReductions); }
+
+}  // namespace
+
+}  // namespace tiny_torch

@@ -1,0 +1,355 @@
+#include "storage.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <map>
+#include <numeric>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "layout.h"
+
+namespace tiny_torch {
+
+namespace {
+
+struct Contents {
+  size_t bytes = 0;
+  char* address = nullptr;
+  Value form;
+  c10::DimVector sizes, strides;  // of form
+  Value flat;  // its cell, and form's, is nobody else's: a write to it is no write to them
+  bool is_in_order = true;  // flat's cell has its elements in the storage's order
+};
+
+// The lock outlives every storage, as the context does.
+std::recursive_mutex& lock() {
+  static auto& mutex = *new std::recursive_mutex;
+  return mutex;
+}
+std::unordered_set<Contents*>& pending() {
+  static auto& set = *new std::unordered_set<Contents*>;
+  return set;
+}
+std::map<char*, Contents*>& living() {
+  static auto& map = *new std::map<char*, Contents*>;
+  return map;
+}
+int64_t pending_writes = 0;
+int64_t flushes = 0;
+
+// Ranges of addresses, by size, of a region that nothing is mapped to.
+class Region {
+ public:
+  char* take(size_t bytes) {
+    const size_t size = rounded(bytes);
+    auto& free = free_[size];
+    if (!free.empty()) {
+      char* const address = free.back();
+      free.pop_back();
+      return address;
+    }
+    if (!base_ || size > kBytes - used_) reserve(size);
+    char* const address = base_ + used_;
+    used_ += size;
+    return address;
+  }
+  void give(char* address, size_t bytes) { free_[rounded(bytes)].push_back(address); }
+
+ private:
+  static constexpr size_t kBytes = size_t{1} << 40;
+  static constexpr size_t kGranule = 64;  // bytes: what PyTorch's allocators align to
+
+  // Four sizes an octave, so that what is given back fits what is asked for later.
+  static size_t rounded(size_t bytes) {
+    const size_t least = std::max(bytes, kGranule);
+    const size_t step = std::max(std::bit_floor(least) / 4, kGranule);
+    return (least + step - 1) / step * step;
+  }
+  void reserve(size_t size) {
+    TORCH_CHECK_WITH(OutOfMemoryError, size <= kBytes, "tiny: a storage of ", size,
+                     " bytes; at most ", kBytes, " have addresses");
+    void* const got = mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    TORCH_CHECK_WITH(OutOfMemoryError, got != MAP_FAILED, "tiny: no ", kBytes,
+                     " bytes of addresses can be reserved (ulimit -v?)");
+    base_ = static_cast<char*>(got);
+    used_ = 0;
+  }
+
+  char* base_ = nullptr;
+  size_t used_ = 0;
+  std::unordered_map<size_t, std::vector<char*>> free_;
+};
+
+Region& region() {
+  static auto& made = *new Region;
+  return made;
+}
+
+void drop(void* context) {
+  const std::lock_guard guard(lock());
+  auto* const contents = static_cast<Contents*>(context);
+  pending().erase(contents);
+  if (contents->address) {
+    living().erase(contents->address);
+    region().give(contents->address, contents->bytes);
+  }
+  delete contents;
+}
+
+class TinyAllocator final : public c10::Allocator {
+ public:
+  c10::DataPtr allocate(size_t bytes) override {
+    auto* const contents = new Contents;
+    contents->bytes = bytes;
+    if (bytes) {
+      const std::lock_guard guard(lock());
+      contents->address = region().take(bytes);
+      living()[contents->address] = contents;
+    }
+    return {contents->address, contents, &drop, c10::Device(c10::DeviceType::PrivateUse1, 0)};
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return nullptr; }
+  void copy_data(void*, const void*, std::size_t) const override {
+    TORCH_CHECK_NOT_IMPLEMENTED(false, "tiny: storages are copied as tensors (clone), not as memory");
+  }
+};
+
+TinyAllocator tiny_allocator;
+REGISTER_ALLOCATOR(c10::DeviceType::PrivateUse1, &tiny_allocator)
+
+// Where a tensor's elements are: a storage made here, and where its own storage begins there.
+struct Place {
+  Contents& contents;
+  int64_t offset = 0;  // bytes
+};
+
+Place place_of(const at::Tensor& tensor) {
+  const c10::DataPtr& pointer = tensor.storage().data_ptr();
+  if (pointer.get_deleter() == &drop) return {*static_cast<Contents*>(pointer.get_context())};
+  // PyTorch makes storages of addresses, too, when it writes files: part of one that is alive.
+  auto* const address = static_cast<char*>(const_cast<void*>(pointer.get()));
+  const auto after = living().upper_bound(address);
+  TORCH_CHECK(after != living().begin(), "tiny: no storage of device \"tiny\" is at the address of a tensor");
+  Contents& contents = *std::prev(after)->second;
+  TORCH_CHECK(address < contents.address + contents.bytes, "tiny: no storage of device \"tiny\" is at the address of a tensor");
+  return {contents, address - contents.address};
+}
+
+// As a tensor that begins where the storage does.
+Layout layout_in(const Place& place, const at::Tensor& tensor) {
+  Layout layout = layout_of(tensor);
+  layout.offset += place.offset / static_cast<int64_t>(tensor.itemsize());
+  return layout;
+}
+
+size_t item_bytes(tiny_dtype dtype) { return tiny_dtype_size(dtype); }
+
+// The bits of `flat` as elements of another size: no operation of the engine, so memory is read.
+Value recut(const Value& flat, tiny_dtype dtype, size_t bytes) {
+  const auto held = static_cast<size_t>(flat.numel()) * item_bytes(flat.dtype());
+  std::vector<std::byte> memory(std::max(held, bytes));
+  if (held) read(flat, memory.data(), held);
+  const size_t count = bytes / item_bytes(dtype);
+  const int64_t size = static_cast<int64_t>(count);
+  return from_data(dtype, {&size, 1}, memory.data(), count * item_bytes(dtype));
+}
+
+// A form as elements in the order of the storage.
+Value flattened(Contents& contents) {
+  const size_t rank = contents.sizes.size();
+  Sizes order(rank);
+  std::iota(order.begin(), order.end(), int64_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+    return contents.strides[static_cast<size_t>(a)] > contents.strides[static_cast<size_t>(b)];
+  });
+  contents.is_in_order = std::is_sorted(order.begin(), order.end());
+  const Value ordered = contents.is_in_order ? contents.form : permute(contents.form, order);
+  const int64_t count = ordered.numel();
+  return reshape(ordered, {&count, 1});
+}
+
+Value flat_of(Contents& contents, tiny_dtype dtype) {
+  if (!contents.flat) {
+    const int64_t count = static_cast<int64_t>(contents.bytes / item_bytes(dtype));
+    contents.flat = contents.form ? flattened(contents) : full(dtype, {&count, 1}, 0);
+  }
+  const tiny_dtype held = contents.flat.dtype();
+  if (held == dtype) return contents.flat;
+  if (item_bytes(held) != item_bytes(dtype)) return recut(contents.flat, dtype, contents.bytes);
+  if (held == TINY_BOOL || dtype == TINY_BOOL) return cast(contents.flat, dtype);
+  return bitcast(contents.flat, dtype);
+}
+
+// The same to see as a layout: what no movement makes addresses the elements of a cell.
+Value flat_for(Contents& contents, tiny_dtype dtype, const Layout& layout) {
+  const Value flat = flat_of(contents, dtype);
+  if (contents.is_in_order || is_movement(layout, flat.numel())) return flat;
+  contents.flat = fresh(contents.flat);
+  contents.is_in_order = true;
+  return flat_of(contents, dtype);
+}
+
+void note_write(Contents& contents) {
+  pending().insert(&contents);
+  if (++pending_writes > kPendingWritesMax) flush();
+}
+
+Value with_sizes(const Value& value, at::IntArrayRef sizes) {
+  const Sizes shape = value.shape();
+  if (shape.size() == sizes.size() && std::equal(shape.begin(), shape.end(), sizes.begin())) return value;
+  return expand(value, {sizes.data(), sizes.size()});
+}
+
+// Elements that several places of a target share get the value of the last place, as loops in
+// row-major order leave it.
+void write_overlapping(Contents& contents, const Layout& layout, const Value& value) {
+  const tiny_dtype dtype = value.dtype();
+  const size_t item = item_bytes(dtype);
+  const Value flat = flat_of(contents, dtype);
+  const int64_t elements = value.numel();
+  std::vector<char> memory(static_cast<size_t>(flat.numel()) * item);
+  std::vector<char> given(static_cast<size_t>(elements) * item);
+  read(flat, memory.data(), memory.size());
+  read(value, given.data(), given.size());
+  for (int64_t i = 0; i < elements; ++i) {
+    int64_t at = layout.offset;
+    int64_t rest = i;
+    for (size_t axis = layout.sizes.size(); axis-- > 0; rest /= layout.sizes[axis])
+      at += rest % layout.sizes[axis] * layout.strides[axis];
+    std::memcpy(memory.data() + static_cast<size_t>(at) * item, given.data() + static_cast<size_t>(i) * item, item);
+  }
+  const int64_t count = flat.numel();
+  contents.flat = from_data(dtype, {&count, 1}, memory.data(), memory.size());
+  contents.is_in_order = true;
+}
+
+bool covers(const Contents& contents, const at::Tensor& tensor) {
+  return tensor.storage_offset() == 0 &&
+         static_cast<size_t>(tensor.numel()) * tensor.itemsize() == contents.bytes &&
+         tensor.is_non_overlapping_and_dense();
+}
+
+void write_part(const Place& place, const at::Tensor& tensor, Value value) {
+  Contents& contents = place.contents;
+  const Layout layout = layout_in(place, tensor);
+  const Layout target = without_repeats(layout);
+  if (target.sizes != layout.sizes) value = last_of_repeats(value, layout);
+  if (may_overlap(target)) {
+    write_overlapping(contents, layout, with_sizes(value, tensor.sizes()));
+  } else {
+    const Value flat = flat_for(contents, value.dtype(), target);
+    assign(view_of(flat, target), value);
+    contents.flat = flat;  // another dtype's bits, perhaps
+  }
+  contents.form = Value();
+}
+
+}  // namespace
+
+tiny_dtype dtype_of(at::ScalarType type, const char* what) {
+  switch (type) {
+    case at::kBool: return TINY_BOOL;
+    case at::kChar: return TINY_INT8;
+    case at::kShort: return TINY_INT16;
+    case at::kInt: return TINY_INT32;
+    case at::kLong: return TINY_INT64;
+    case at::kByte: return TINY_UINT8;
+    case at::kUInt16: return TINY_UINT16;
+    case at::kUInt32: return TINY_UINT32;
+    case at::kUInt64: return TINY_UINT64;
+    case at::kHalf: return TINY_FLOAT16;
+    case at::kBFloat16: return TINY_BFLOAT16;
+    case at::kFloat: return TINY_FLOAT32;
+    case at::kDouble: return TINY_FLOAT64;
+    default: break;
+  }
+  TORCH_CHECK_NOT_IMPLEMENTED(false, what, ": tensors of ", type, " are not supported on device \"tiny\"");
+}
+
+at::ScalarType scalar_type_of(tiny_dtype type) {
+  constexpr at::ScalarType kTypes[] = {at::kBool,   at::kChar,   at::kShort,    at::kInt,  at::kLong,
+                                       at::kByte,   at::kUInt16, at::kUInt32,   at::kUInt64, at::kHalf,
+                                       at::kBFloat16, at::kFloat, at::kDouble};
+  TORCH_CHECK(type >= TINY_BOOL && type <= TINY_FLOAT64, "tiny: no type of PyTorch is ", type);
+  return kTypes[type - TINY_BOOL];
+}
+
+c10::Allocator* allocator() { return &tiny_allocator; }
+
+Value read(const at::Tensor& tensor) {
+  if (tensor.is_neg()) return -read(tensor._neg_view());
+  const std::lock_guard guard(lock());
+  const Place place = place_of(tensor);
+  Contents& contents = place.contents;
+  const tiny_dtype dtype = dtype_of(tensor.scalar_type());
+  if (contents.form && place.offset == 0 && tensor.storage_offset() == 0 && tensor.sizes() == contents.sizes &&
+      tensor.strides() == contents.strides && contents.form.dtype() == dtype)
+    return contents.form;
+  if (tensor.numel() == 0) return full(dtype, {tensor.sizes().data(), tensor.sizes().size()}, 0);
+  const Layout layout = layout_in(place, tensor);
+  return view_of(flat_for(contents, dtype, layout), layout);
+}
+
+void write(const at::Tensor& tensor, const Value& given) {
+  const std::lock_guard guard(lock());
+  const Place place = place_of(tensor);
+  Contents& contents = place.contents;
+  Value value = with_sizes(cast(given, dtype_of(tensor.scalar_type())), tensor.sizes());
+  if (tensor.is_neg()) value = -value;
+  if (tensor.numel() == 0) return;
+  if (covers(contents, tensor)) {
+    contents.form = fresh(value);
+    contents.sizes = tensor.sizes();
+    contents.strides = tensor.strides();
+    contents.flat = Value();
+  } else {
+    write_part(place, tensor, std::move(value));
+  }
+  note_write(contents);
+}
+
+void flush() {
+  const std::lock_guard guard(lock());
+  pending_writes = 0;
+  if (pending().empty()) return;
+  std::vector<Value> values;
+  for (const Contents* contents : pending()) values.push_back(contents->form ? contents->form : contents->flat);
+  pending().clear();
+  std::vector<tiny_tensor*> handles;
+  handles.reserve(values.size());
+  for (const Value& value : values) handles.push_back(value.handle());
+  ++flushes;
+  realize(handles);
+}
+
+int64_t flush_count() { return flushes; }
+
+void resize_bytes(const c10::Storage& storage, size_t bytes) {
+  const std::lock_guard guard(lock());
+  auto& old = *static_cast<Contents*>(storage.data_ptr().get_context());
+  c10::DataPtr pointer = tiny_allocator.allocate(bytes);
+  auto& made = *static_cast<Contents*>(pointer.get_context());
+  const size_t kept = std::min(old.bytes, bytes);
+  if (kept && (old.form || old.flat)) {
+    const tiny_dtype dtype = (old.form ? old.form : old.flat).dtype();
+    const Value flat = flat_of(old, dtype);
+    const size_t item = item_bytes(dtype);
+    if (bytes % item || old.bytes % item) {
+      made.flat = recut(flat, TINY_UINT8, bytes);
+    } else {
+      const int64_t zero = 0;
+      const int64_t change = static_cast<int64_t>(bytes / item) - flat.numel();
+      made.flat = fresh(pad(flat, {&zero, 1}, {&change, 1}, 0));
+    }
+    note_write(made);
+  }
+  c10::StorageImpl* const impl = storage.unsafeGetStorageImpl();
+  impl->set_data_ptr_noswap(std::move(pointer));
+  impl->set_nbytes(bytes);
+}
+
+}  // namespace tiny_torch

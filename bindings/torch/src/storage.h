@@ -1,0 +1,46 @@
+// What a storage of PyTorch holds here: the newest value of its bytes, most often not computed yet.
+//
+//   address    of a region that is reserved and never mapped: PyTorch compares addresses and asks
+//              which storages overlap, and reads nothing there
+//   form       the value of a tensor that covers the whole storage without a hole, with its sizes
+//              and strides: what nearly every operator writes, and the next one reads as it is
+//   flat       the value as elements in the storage's order, when a view of other sizes and strides
+//              reads or writes; a write to a part is an assign to a view of it
+//
+// Everything here may be called from any thread: one lock holds what belongs together.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/Allocator.h>
+#include <c10/util/DimVector.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+
+#include "value.h"
+
+namespace tiny_torch {
+
+// TINY_FLOAT32 of kFloat; a clear error, which names `what`, for what no tensor here can be.
+tiny_dtype dtype_of(at::ScalarType type, const char* what = "tiny");
+at::ScalarType scalar_type_of(tiny_dtype type);
+
+c10::Allocator* allocator();
+
+// The value of a tensor of this device, with its sizes.
+Value read(const at::Tensor& tensor);
+// The tensor's elements become `value`, which broadcasts and is converted.
+void write(const at::Tensor& tensor, const Value& value);
+
+// Computes what every living storage waits for, in one schedule.
+void flush();
+// How often there was something to compute.
+int64_t flush_count();
+
+void resize_bytes(const c10::Storage& storage, size_t bytes);
+
+// Writes an operator's results count as work that waits; after this many everything is computed.
+constexpr int64_t kPendingWritesMax = 16384;
+
+}  // namespace tiny_torch

@@ -1,0 +1,204 @@
+// Operators that make, view, resize and copy tensors: all that PyTorch has no other kernel for.
+// Sizes, strides and offsets are PyTorch's own; only copies reach the engine.
+#include <ATen/EmptyTensor.h>
+#include <ATen/ExpandUtils.h>
+#include <ATen/MemoryOverlap.h>
+#include <ATen/NativeFunctions.h>
+#include <ATen/native/Resize.h>
+#include <torch/library.h>
+
+#include <string>
+
+#include "storage.h"
+
+namespace tiny_torch {
+
+namespace {
+
+using at::Tensor;
+constexpr c10::DispatchKeySet kKeys(c10::DispatchKey::PrivateUse1);
+
+at::ScalarType made_type(std::optional<at::ScalarType> type, std::optional<at::Layout> layout,
+                         const char* what) {
+  TORCH_CHECK_NOT_IMPLEMENTED(layout.value_or(at::kStrided) == at::kStrided, what,
+                              ": tensors of device \"tiny\" are strided, got layout ", *layout);
+  const at::ScalarType made = type.value_or(at::get_default_dtype_as_scalartype());
+  dtype_of(made, what);
+  return made;
+}
+
+Tensor empty(at::IntArrayRef sizes, std::optional<at::ScalarType> type, std::optional<at::Layout> layout,
+             std::optional<at::Device>, std::optional<bool> pin,
+             std::optional<at::MemoryFormat> format) {
+  TORCH_CHECK(!pin.value_or(false), "Only dense CPU tensors can be pinned");
+  return at::detail::empty_generic(sizes, allocator(), kKeys, made_type(type, layout, "empty"), format);
+}
+
+Tensor empty_strided(at::IntArrayRef sizes, at::IntArrayRef strides, std::optional<at::ScalarType> type,
+                     std::optional<at::Layout> layout, std::optional<at::Device>,
+                     std::optional<bool> pin) {
+  TORCH_CHECK(!pin.value_or(false), "Only dense CPU tensors can be pinned");
+  return at::detail::empty_strided_generic(sizes, strides, allocator(), kKeys,
+                                           made_type(type, layout, "empty_strided"));
+}
+
+Tensor zeros(at::IntArrayRef sizes, std::optional<at::ScalarType> type, std::optional<at::Layout> layout,
+             std::optional<at::Device> device, std::optional<bool> pin) {
+  const Tensor made = empty(sizes, type, layout, device, pin, std::nullopt);
+  write(made, constant(dtype_of(made.scalar_type()), 0));
+  return made;
+}
+
+void grow(c10::TensorImpl& tensor) {
+  const auto needed = at::detail::computeStorageNbytes(tensor.sizes(), tensor.strides(), tensor.itemsize(),
+                                                       static_cast<size_t>(tensor.storage_offset()));
+  const c10::Storage& storage = tensor.unsafe_storage();
+  if (tensor.numel() && needed > storage.nbytes()) resize_bytes(storage, needed);
+}
+
+const Tensor& resize_(const Tensor& self, at::IntArrayRef sizes, std::optional<at::MemoryFormat> format) {
+  c10::TensorImpl& impl = *self.unsafeGetTensorImpl();
+  if (impl.sizes() != sizes) {
+    impl.set_sizes_contiguous(sizes);
+    grow(impl);
+  }
+  if (format) {
+    TORCH_CHECK(*format != at::MemoryFormat::Preserve, "Unsupported memory format", *format);
+    impl.empty_tensor_restride(*format);
+  }
+  return self;
+}
+
+Tensor& set_storage_at(Tensor& self, at::Storage source, int64_t offset, at::IntArrayRef sizes,
+                       at::IntArrayRef strides) {
+  at::native::checkSetStorage(self, std::move(source), offset, sizes, strides);
+  c10::TensorImpl& impl = *self.unsafeGetTensorImpl();
+  impl.set_storage_offset(offset);
+  if (strides.data() == nullptr) {
+    impl.set_sizes_contiguous(sizes);
+  } else {
+    impl.set_sizes_and_strides(sizes, strides);
+  }
+  grow(impl);
+  return self;
+}
+
+Tensor& set_storage(Tensor& self, at::Storage source) {
+  const auto count = static_cast<int64_t>(source.nbytes() / self.itemsize());
+  return set_storage_at(self, std::move(source), 0, {count}, {});
+}
+
+Tensor& set_tensor(Tensor& self, const Tensor& source) {
+  if (self.unsafeGetTensorImpl() == source.unsafeGetTensorImpl()) return self;
+  return set_storage_at(self, source.storage(), source.storage_offset(), source.sizes(), source.strides());
+}
+
+Tensor& set_nothing(Tensor& self) {
+  c10::Storage storage(c10::Storage::use_byte_size_t(), 0, allocator(), true);
+  return set_storage_at(self, std::move(storage), 0, {0}, {});
+}
+
+Tensor as_strided(const Tensor& self, at::IntArrayRef sizes, at::IntArrayRef strides,
+                  std::optional<int64_t> offset) {
+  return at::native::as_strided_tensorimpl(self, sizes, strides, offset);
+}
+Tensor view(const Tensor& self, at::IntArrayRef sizes) { return at::native::view(self, sizes); }
+Tensor reshape_alias(const Tensor& self, at::IntArrayRef sizes, at::IntArrayRef strides) {
+  return at::native::_reshape_alias(self, sizes, strides);
+}
+Tensor unfold(const Tensor& self, int64_t dimension, int64_t size, int64_t step) {
+  return at::native::unfold(self, dimension, size, step);
+}
+bool is_set_to(const Tensor& self, const Tensor& source) { return at::native::is_set_to(self, source); }
+
+// ---- Copies -------------------------------------------------------------------------------------
+
+void copy_from_host(const Tensor& source, const Tensor& target) {
+  // A number is part of kernels, as a number of a program is.
+  const Tensor rows = source.contiguous();
+  const at::IntArrayRef sizes = rows.sizes();
+  write(target, from_data(dtype_of(rows.scalar_type(), "copy_"), {sizes.data(), sizes.size()},
+                          rows.const_data_ptr(), rows.nbytes()));
+}
+
+void copy_to_host(const Tensor& source, const Tensor& target) {
+  const Value value = tiny_torch::read(source);
+  flush();
+  if (target.is_contiguous() && target.scalar_type() == source.scalar_type() &&
+      target.sizes() == source.sizes() && !target.is_conj() && !target.is_neg()) {
+    if (source.numel()) read(value, target.mutable_data_ptr(), target.nbytes());
+    return;
+  }
+  const Tensor rows = at::empty(source.sizes(), source.options().device(at::kCPU));
+  if (source.numel()) read(value, rows.mutable_data_ptr(), rows.nbytes());
+  target.copy_(rows);
+}
+
+Tensor copy_from(const Tensor& self, const Tensor& target, bool) {
+  if (self.is_same(target)) return target;
+  if (!target.is_privateuseone()) {
+    copy_to_host(self, target);
+    return target;
+  }
+  at::assert_no_internal_overlap(target);
+  TORCH_CHECK(at::is_expandable_to(self.sizes(), target.sizes()), "The size of tensor a ", target.sizes(),
+              " must match the size of tensor b ", self.sizes());
+  if (!self.is_privateuseone()) {
+    copy_from_host(self, target);
+    return target;
+  }
+  if (self.sizes() == target.sizes()) at::assert_no_partial_overlap(target, self);
+  write(target, tiny_torch::read(self));
+  return target;
+}
+
+Tensor copy_from_and_resize(const Tensor& self, const Tensor& target) {
+  if (self.sizes() != target.sizes()) at::native::resize_output(target, self.sizes());
+  return copy_from(self, target, false);
+}
+
+at::Scalar local_scalar_dense(const Tensor& self) {
+  const Tensor host = at::empty({}, self.options().device(at::kCPU));
+  copy_to_host(self, host);
+  return host.item();
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  m.impl("empty.memory_format", TORCH_FN(empty));
+  m.impl("empty_strided", TORCH_FN(empty_strided));
+  m.impl("_efficientzerotensor", TORCH_FN(zeros));
+  m.impl("resize_", TORCH_FN(resize_));
+  m.impl("set_.source_Storage", TORCH_FN(set_storage));
+  m.impl("set_.source_Storage_storage_offset", TORCH_FN(set_storage_at));
+  m.impl("set_.source_Tensor", TORCH_FN(set_tensor));
+  m.impl("set_", TORCH_FN(set_nothing));
+  m.impl("as_strided", TORCH_FN(as_strided));
+  m.impl("view", TORCH_FN(view));
+  m.impl("_reshape_alias", TORCH_FN(reshape_alias));
+  m.impl("unfold", TORCH_FN(unfold));
+  m.impl("is_set_to", TORCH_FN(is_set_to));
+  m.impl("_copy_from", TORCH_FN(copy_from));
+  m.impl("_copy_from_and_resize", TORCH_FN(copy_from_and_resize));
+  m.impl("_local_scalar_dense", TORCH_FN(local_scalar_dense));
+}
+
+// A view that is negated copies like any other: without these a copy of one would ask for a copy.
+TORCH_LIBRARY_IMPL(aten, Negative, m) { m.impl("_copy_from", torch::CppFunction::makeFallthrough()); }
+TORCH_LIBRARY_IMPL(aten, Conjugate, m) { m.impl("_copy_from", torch::CppFunction::makeFallthrough()); }
+
+// What Python asks of the library itself.
+TORCH_LIBRARY(tiny, m) {
+  m.def("flush() -> ()", [] { flush(); });
+  m.def("flush_count() -> int", [] { return flush_count(); });
+  m.def("counters() -> str", [] {
+    tiny_report* report = nullptr;
+    check(tiny_context_counters(context(), &report));
+    std::string text = tiny_report_text(report);
+    tiny_report_release(report);
+    return text;
+  });
+}
+
+}  // namespace
+
+}  // namespace tiny_torch

@@ -1,0 +1,328 @@
+#include "value.h"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+
+#include <c10/util/Exception.h>
+
+namespace tiny_torch {
+
+namespace {
+
+// Numbers with at most so many significant bits are part of kernels: 0.5, 3, 1024, but not 0.001.
+constexpr int kConstantBitsMax = 8;
+// Numbers kept in memory, by type and value; then all are dropped, and made again when needed.
+constexpr size_t kNumbersMax = 4096;
+
+bool is_short(double value) {
+  if (value == 0 || !std::isfinite(value)) return true;
+  int exponent = 0;
+  const double scaled = std::ldexp(std::frexp(value, &exponent), kConstantBitsMax);
+  return scaled == std::trunc(scaled);
+}
+
+template <class Call>
+Value made(const Call& call) {
+  tiny_tensor* out = nullptr;
+  check(call(&out));
+  return Value(out);
+}
+
+std::vector<tiny_tensor*> handles_of(std::span<const Value> values) {
+  std::vector<tiny_tensor*> handles;
+  handles.reserve(values.size());
+  for (const Value& value : values) handles.push_back(value.handle());
+  return handles;
+}
+
+Sizes axes_up_to(int64_t rank) {
+  Sizes axes(static_cast<size_t>(rank));
+  std::iota(axes.begin(), axes.end(), int64_t{0});
+  return axes;
+}
+
+}  // namespace
+
+tiny_context* context() {
+  static tiny_context* const made = [] {
+    tiny_context* out = nullptr;
+    check(tiny_context_create(nullptr, &out));
+    return out;
+  }();
+  return made;
+}
+
+void check(tiny_status status) {
+  if (status == TINY_OK) return;
+  const std::string message = tiny_last_error();
+  if (status == TINY_ERROR_INDEX) C10_THROW_ERROR(IndexError, message);
+  if (status == TINY_ERROR_UNSUPPORTED) C10_THROW_ERROR(NotImplementedError, message);
+  if (status == TINY_ERROR_OUT_OF_MEMORY || status == TINY_ERROR_LIMIT)
+    C10_THROW_ERROR(OutOfMemoryError, message);
+  C10_THROW_ERROR(Error, message);
+}
+
+tiny_dtype Value::dtype() const {
+  tiny_dtype out = 0;
+  check(tiny_tensor_dtype(handle_, &out));
+  return out;
+}
+
+Sizes Value::shape() const {
+  int64_t dims[TINY_RANK_MAX];
+  size_t rank = 0;
+  check(tiny_tensor_shape(handle_, dims, TINY_RANK_MAX, &rank));
+  return Sizes(dims, dims + rank);
+}
+
+int64_t Value::rank() const {
+  size_t rank = 0;
+  check(tiny_tensor_rank(handle_, &rank));
+  return static_cast<int64_t>(rank);
+}
+
+int64_t Value::size(int64_t axis) const {
+  const Sizes sizes = shape();
+  return sizes.at(static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(sizes.size()) : axis));
+}
+
+int64_t Value::numel() const {
+  int64_t out = 0;
+  check(tiny_tensor_numel(handle_, &out));
+  return out;
+}
+
+bool Value::is_float() const {
+  const tiny_dtype type = dtype();
+  return type >= TINY_FLOAT16 && type <= TINY_FLOAT64;
+}
+
+Value from_data(tiny_dtype dtype, SizesRef sizes, const void* data, size_t bytes) {
+  return made([&](tiny_tensor** out) {
+    return tiny_tensor_from_data(context(), dtype, sizes.data(), sizes.size(), data, bytes, out);
+  });
+}
+
+Value full(tiny_dtype dtype, SizesRef sizes, double value) {
+  return made([&](tiny_tensor** out) {
+    return tiny_full(context(), dtype, sizes.data(), sizes.size(), value, out);
+  });
+}
+
+Value constant(tiny_dtype dtype, double value) { return full(dtype, {}, value); }
+
+Value number(tiny_dtype dtype, double value) {
+  if (is_short(value) || dtype < TINY_FLOAT16) return constant(dtype, value);
+  static std::mutex lock;
+  static auto& known = *new std::map<std::pair<tiny_dtype, uint64_t>, Value>;
+  const std::lock_guard guard(lock);
+  if (known.size() >= kNumbersMax) known.clear();
+  Value& entry = known[{dtype, std::bit_cast<uint64_t>(value)}];
+  if (!entry) {
+    const Value exact = from_data(TINY_FLOAT64, {}, &value, sizeof value);
+    entry = cast(exact, dtype);
+    tiny_tensor* handle = entry.handle();
+    realize({&handle, 1});
+  }
+  return entry;
+}
+
+Value integer(tiny_dtype dtype, int64_t value) {
+  constexpr int64_t kExact = int64_t{1} << 53;  // what every double below is exact to
+  if (value > -kExact && value < kExact) return constant(dtype, static_cast<double>(value));
+  return cast(from_data(TINY_INT64, {}, &value, sizeof value), dtype);
+}
+
+Value arange(tiny_dtype dtype, int64_t count) {
+  return made([&](tiny_tensor** out) { return tiny_arange(context(), dtype, count, out); });
+}
+
+Value fresh(const Value& value) {
+  tiny_node* node = nullptr;
+  check(tiny_tensor_node(value.handle(), &node));
+  tiny_tensor* out = nullptr;
+  const tiny_status status = tiny_node_tensor(node, &out);
+  tiny_node_release(node);
+  check(status);
+  return Value(out);
+}
+
+Value reshape(const Value& a, SizesRef sizes) {
+  return made([&](tiny_tensor** out) { return tiny_reshape(a.handle(), sizes.data(), sizes.size(), out); });
+}
+
+Value permute(const Value& a, SizesRef axes) {
+  return made([&](tiny_tensor** out) { return tiny_permute(a.handle(), axes.data(), axes.size(), out); });
+}
+
+Value expand(const Value& a, SizesRef sizes) {
+  return made([&](tiny_tensor** out) { return tiny_expand(a.handle(), sizes.data(), sizes.size(), out); });
+}
+
+Value flip(const Value& a, SizesRef axes) {
+  if (axes.empty()) return a;
+  return made([&](tiny_tensor** out) { return tiny_flip(a.handle(), axes.data(), axes.size(), out); });
+}
+
+Value slice(const Value& a, SizesRef begin, SizesRef end, SizesRef step) {
+  return made([&](tiny_tensor** out) {
+    return tiny_slice(a.handle(), begin.data(), end.data(), step.empty() ? nullptr : step.data(),
+                      begin.size(), out);
+  });
+}
+
+Value slice_axis(const Value& a, int64_t axis, int64_t begin, int64_t end) {
+  Sizes last = a.shape();
+  Sizes first(last.size(), 0);
+  const auto at = static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(last.size()) : axis);
+  first.at(at) = begin;
+  last.at(at) = end;
+  return slice(a, first, last, {});
+}
+
+Value pad(const Value& a, SizesRef before, SizesRef after, double value) {
+  return made([&](tiny_tensor** out) {
+    return tiny_pad(a.handle(), before.data(), after.data(), before.size(), value, out);
+  });
+}
+
+Value as_strided(const Value& a, SizesRef sizes, SizesRef strides, int64_t offset) {
+  return made([&](tiny_tensor** out) {
+    return tiny_as_strided(a.handle(), sizes.data(), strides.data(), sizes.size(), offset, out);
+  });
+}
+
+Value concat(std::span<const Value> parts, int64_t axis) {
+  const auto handles = handles_of(parts);
+  return made([&](tiny_tensor** out) { return tiny_concat(handles.data(), handles.size(), axis, out); });
+}
+
+Value unsqueeze(const Value& a, int64_t axis) {
+  return made([&](tiny_tensor** out) { return tiny_unsqueeze(a.handle(), &axis, 1, out); });
+}
+
+Value squeeze(const Value& a, int64_t axis) {
+  return made([&](tiny_tensor** out) { return tiny_squeeze(a.handle(), &axis, 1, out); });
+}
+
+Value transpose(const Value& a, int64_t first, int64_t second) {
+  const int64_t rank = a.rank();
+  Sizes axes = axes_up_to(rank);
+  const auto place = [&](int64_t axis) { return static_cast<size_t>(axis < 0 ? axis + rank : axis); };
+  std::swap(axes.at(place(first)), axes.at(place(second)));
+  return permute(a, axes);
+}
+
+Value cast(const Value& a, tiny_dtype dtype) {
+  if (a.dtype() == dtype) return a;
+  return made([&](tiny_tensor** out) { return tiny_cast(a.handle(), dtype, out); });
+}
+
+Value bitcast(const Value& a, tiny_dtype dtype) {
+  if (a.dtype() == dtype) return a;
+  return made([&](tiny_tensor** out) { return tiny_bitcast(a.handle(), dtype, out); });
+}
+
+Value unary(tiny_unary_op op, const Value& a) {
+  return made([&](tiny_tensor** out) { return tiny_unary(op, a.handle(), out); });
+}
+
+Value binary(tiny_binary_op op, const Value& a, const Value& b) {
+  return made([&](tiny_tensor** out) { return tiny_binary(op, a.handle(), b.handle(), out); });
+}
+
+Value compare(tiny_compare_op op, const Value& a, const Value& b) {
+  return made([&](tiny_tensor** out) { return tiny_compare(op, a.handle(), b.handle(), out); });
+}
+
+Value compare(tiny_compare_op op, const Value& a, double b) {
+  return compare(op, a, constant(a.dtype(), b));
+}
+
+Value where(const Value& condition, const Value& a, const Value& b) {
+  return made([&](tiny_tensor** out) {
+    return tiny_where(condition.handle(), a.handle(), b.handle(), out);
+  });
+}
+
+Value reduce(tiny_reduce_op op, const Value& a, SizesRef axes, bool keepdims) {
+  if (axes.empty()) return a;
+  return made([&](tiny_tensor** out) {
+    return tiny_reduce(op, a.handle(), axes.data(), axes.size(), keepdims ? TINY_FLAG_KEEPDIMS : 0, out);
+  });
+}
+
+Value matmul(const Value& a, const Value& b) {
+  return made([&](tiny_tensor** out) { return tiny_matmul(a.handle(), b.handle(), out); });
+}
+
+Value gather(const Value& a, const Value& index, int64_t axis) {
+  return made([&](tiny_tensor** out) { return tiny_gather(a.handle(), index.handle(), axis, out); });
+}
+
+Value take_along_axis(const Value& a, const Value& index, int64_t axis) {
+  return made([&](tiny_tensor** out) {
+    return tiny_take_along_axis(a.handle(), index.handle(), axis, out);
+  });
+}
+
+std::vector<Value> onnx(const char* name, std::span<const Value> inputs, const char* attributes,
+                        size_t outputs) {
+  const auto handles = handles_of(inputs);
+  std::vector<tiny_tensor*> results(outputs, nullptr);
+  check(tiny_op(context(), nullptr, name, 0, handles.data(), handles.size(), attributes, results.data(),
+                outputs));
+  return std::vector<Value>(results.begin(), results.end());
+}
+
+Value onnx(const char* name, std::initializer_list<Value> inputs, const char* attributes) {
+  return onnx(name, std::span(inputs.begin(), inputs.size()), attributes, 1)[0];
+}
+
+Value operator+(const Value& a, const Value& b) { return binary(TINY_ADD, a, b); }
+Value operator-(const Value& a, const Value& b) { return binary(TINY_SUB, a, b); }
+Value operator*(const Value& a, const Value& b) { return binary(TINY_MUL, a, b); }
+Value operator/(const Value& a, const Value& b) { return binary(TINY_DIV, a, b); }
+Value operator-(const Value& a) { return unary(TINY_NEG, a); }
+Value operator+(const Value& a, double b) { return a + constant(a.dtype(), b); }
+Value operator-(const Value& a, double b) { return a - constant(a.dtype(), b); }
+Value operator*(const Value& a, double b) { return a * constant(a.dtype(), b); }
+Value operator/(const Value& a, double b) { return a / constant(a.dtype(), b); }
+Value operator-(double a, const Value& b) { return constant(b.dtype(), a) - b; }
+Value operator/(double a, const Value& b) { return constant(b.dtype(), a) / b; }
+Value logical_and(const Value& a, const Value& b) { return binary(TINY_AND, a, b); }
+
+Value detach(const Value& a) {
+  return made([&](tiny_tensor** out) { return tiny_detach(a.handle(), out); });
+}
+
+std::vector<Value> gradients(const Value& output, const Value& upstream, std::span<const Value> wrt) {
+  tiny_tensor* const loss = output.handle();
+  tiny_tensor* const weight = upstream.handle();
+  const auto handles = handles_of(wrt);
+  std::vector<tiny_tensor*> results(wrt.size(), nullptr);
+  check(tiny_gradient(&loss, 1, handles.data(), handles.size(), &weight, 1, TINY_FLAG_ALLOW_UNUSED,
+                      results.data(), results.size()));
+  return std::vector<Value>(results.begin(), results.end());
+}
+
+void assign(const Value& target, const Value& value) {
+  check(tiny_assign(target.handle(), value.handle()));
+}
+
+void realize(std::span<tiny_tensor* const> handles) {
+  check(tiny_realize(handles.data(), handles.size()));
+}
+
+void read(const Value& value, void* data, size_t bytes) {
+  check(tiny_tensor_read(value.handle(), data, bytes));
+}
+
+}  // namespace tiny_torch

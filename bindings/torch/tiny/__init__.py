@@ -1,0 +1,19 @@
+"""A device "tiny" of PyTorch: `import tiny.torch`, then `x.to("tiny")`.  docs/TORCH.md has the rest."""
+
+import pathlib
+
+import torch
+
+torch.ops.load_library(pathlib.Path(__file__).with_name("_device.so"))
+torch.utils.rename_privateuse1_backend("tiny")
+
+from . import _module  # noqa: E402 - the device has its name before it has a module
+
+torch._register_device_module("tiny", _module)
+torch.utils.generate_methods_for_privateuse1_backend(for_tensor=True, for_module=True, for_packed_sequence=True,
+                                                     for_storage=True)
+
+from ._module import *  # noqa: E402,F403 - tiny.torch has what torch.tiny has
+from . import _decompositions  # noqa: E402 - kernels come before what is made of them
+
+_library = _decompositions.register()
