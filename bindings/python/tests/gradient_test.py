@@ -59,6 +59,13 @@ class Backward(OfTinygrad):
         (Tensor([1.0]).sum() * number).backward()
         self.assertIsNone(number.grad)
 
+    def test_what_numbers_alone_make_has_none(self):
+        places = Tensor.arange(4).float().reshape(2, 2)
+        x = places.clone()
+        (x * x).sum().backward()
+        self.assertIsNone(places.grad)
+        self.assertEqual(x.grad.tolist(), [[0, 2], [4, 6]])
+
     def test_is_param(self):
         x = Tensor([1.0])
         self.assertTrue(x.is_param)

@@ -60,6 +60,7 @@ class Nodes(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "is not in memory"):
             other.uop.buffer
         self.assertIsNot(other.realize().uop.base.buffer, memory)
+        self.assertEqual((a * 3).callify()._buffer().numpy().tolist(), [6, 9, 12, 15])
 
     def test_a_tensor_of_a_node(self):
         a = Tensor([1.0, 2.0, 3.0])

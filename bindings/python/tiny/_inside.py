@@ -33,7 +33,18 @@ def linear_with_vars(self, *others) -> tuple:
     return _of_package("schedule", "linear_with_vars")(self, *others)
 
 
+def callify(self, *others) -> Tensor:
+    """This: what of a graph is a call of its own is the engine's to decide."""
+    return self
+
+
+def _buffer(self):
+    """The memory that has its elements, computed now, as tiny.uop.Buffer."""
+    return self.realize().uop.buffer
+
+
 Tensor.uop = property(uop)
+Tensor.callify, Tensor._buffer = callify, _buffer
 Tensor.schedule_linear = schedule_linear
 Tensor.linear_with_vars = linear_with_vars
 Tensor.schedule = schedule

@@ -23,7 +23,7 @@ def _shard(self, devices, axis=None) -> Tensor:
 
 def _sharded(self, devices, axis=None) -> Tensor:
     """Spread over devices, along an axis, or a copy for each: the same value, which all of them reach."""
-    return _shard(self, devices, axis).contiguous()
+    return _shard(self.contiguous(), devices, axis)
 
 
 def _shard_like(self, other) -> Tensor:
