@@ -10,6 +10,7 @@
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
 #include "tensor/indexing.h"
+#include "tensor/joining.h"
 #include "tensor/matmul.h"
 #include "tensor/movement.h"
 #include "tensor/reduce.h"
@@ -514,6 +515,19 @@ TEST_P(Writes, RandomSequencesHaveTheValuesOfAnEagerModel) {
   if (!compiles) {
     EXPECT_GT(copies(), 30);
   }
+}
+
+// A concatenation of a value that is stored itself only copies it: its parts wait for no part.
+TEST_P(Writes, AStoredValueStandsTwiceInAConcatenation) {
+  Tensor other = make({1, 2, 3});
+  Tensor value = add(make({1, 2}), scalar(1));
+  const Tensor parts[] = {value, value};
+  Tensor both = concat(parts, 0);
+  assign(other, add(other, scalar(1)));
+  realize_all({&value, &both, &other});
+  EXPECT_EQ(get(value), (Floats{2, 3}));
+  EXPECT_EQ(get(both), (Floats{2, 3, 2, 3}));
+  EXPECT_EQ(get(other), (Floats{2, 3, 4}));
 }
 
 // All constants of a value are one node: the memory of one of them is not that of others.
