@@ -167,7 +167,7 @@ Tensor copy_from_and_resize(const Tensor& self, const Tensor& target) {
 }
 
 at::Scalar local_scalar_dense(const Tensor& self) {
-  const Tensor host = at::empty({}, self.options().device(at::kCPU));
+  const Tensor host = at::empty(self.sizes(), self.options().device(at::kCPU));
   copy_to_host(self, host);
   return host.item();
 }
