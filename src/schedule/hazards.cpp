@@ -145,6 +145,12 @@ class Orderer {
             makers_[u.node()].push_back(first->second);
   }
 
+  // Not where it copies the value, which another kernel stores, to a part of a concatenation.
+  bool makes(size_t kernel, const UOp& value) const {
+    const UOp& destination = schedule_.kernels[kernel].stores.front().destination;
+    return !(root(kernel) == value) || destination == value || has_memory(destination);
+  }
+
   // Edges from and to one read; false if the kernel overwrites what it reads itself.
   bool add_read(size_t kernel, size_t number) {
     const ScheduledKernel::Read& read = schedule_.kernels[kernel].reads[number];
@@ -155,7 +161,7 @@ class Orderer {
       const bool is_part = schedule_.kernels[kernel].stores.front().destination == base;
       if (const auto maker = makers_.find(base.node()); maker != makers_.end())
         for (size_t m : maker->second)
-          if (m < kernel || !is_part) edge(m, kernel);
+          if ((m < kernel || !is_part) && makes(m, base)) edge(m, kernel);
       return true;
     }
     const auto at = number_.find(read.base.node());

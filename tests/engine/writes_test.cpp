@@ -541,6 +541,19 @@ TEST_P(Writes, RandomSequencesHaveTheValuesOfAnEagerModel) {
   }
 }
 
+// A concatenation of a value that is stored itself only copies it: its parts wait for no part.
+TEST_P(Writes, AStoredValueStandsTwiceInAConcatenation) {
+  Tensor other = make({1, 2, 3});
+  Tensor value = add(make({1, 2}), scalar(1));
+  const Tensor parts[] = {value, value};
+  Tensor both = concat(parts, 0);
+  assign(other, add(other, scalar(1)));
+  realize_all({&value, &both, &other});
+  EXPECT_EQ(get(value), (Floats{2, 3}));
+  EXPECT_EQ(get(both), (Floats{2, 3, 2, 3}));
+  EXPECT_EQ(get(other), (Floats{2, 3, 4}));
+}
+
 // All constants of a value are one node: the memory of one of them is not that of others.
 TEST_P(Writes, AConstantStaysWhatItIs) {
   for (const Shape& shape : {Shape{1}, Shape{2}}) {

@@ -13,6 +13,7 @@ import pathlib
 import re
 import signal
 import sys
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILT = os.environ.get("TINY_BUILD", str(ROOT / "build/release"))
@@ -157,19 +158,25 @@ def main():
     parser.add_argument("--dtype", default="float32")
     parser.add_argument("--samples", type=int, default=1 << 30, help="of each operator at most so many")
     parser.add_argument("--seconds", type=int, default=60, help="for each operator")
+    parser.add_argument("--total", type=int, default=1 << 30, help="seconds for all; what is left by then is not run, and told")
     parser.add_argument("--gradients", action="store_true")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--errors", action="store_true", help="list the operators that fail, with the first reason")
     parser.add_argument("--least", type=float, default=0, help="exit with 1 below this percentage of samples")
     options = parser.parse_args()
     all_passed = all_samples = whole = count = 0
+    end = time.monotonic() + options.total
+    every = list(operators(options))
     with multiprocessing.get_context("spawn").Pool(options.jobs, maxtasksperchild=100) as pool:
-        for name, variant, passed, samples, first in pool.imap(run_op, list(operators(options))):
+        for name, variant, passed, samples, first in pool.imap(run_op, every):
             all_passed, all_samples = all_passed + passed, all_samples + samples
             count += 1
             whole += passed == samples
             if passed < samples and options.errors:
                 print(f"{name}{'.' + variant if variant else '':<40} {passed}/{samples} {first}", flush=True)
+            if time.monotonic() > end:
+                print(f"{len(every) - count} operators were not run: {options.total} s are over")
+                break
     rate = 100 * all_passed / max(all_samples, 1)
     kind = "gradients" if options.gradients else "forward"
     print(f"{kind}, {options.dtype}: {all_passed} of {all_samples} samples ({rate:.1f} %), {whole} of {count} operators whole")

@@ -11,7 +11,9 @@ namespace {
 using V = Value;
 using Given = const Operands&;
 
-V zero(Given o) { return constant(o.dtype, 0); }
+V zero(Given o) {
+  return constant(o.dtype, 0);
+}
 
 // The slope of a function of one value, by the engine's own rules, times `grad`.
 template <class Function>
@@ -26,7 +28,8 @@ V gelu(const V& x, bool by_tanh) {
   return V(out);
 }
 V elu(const V& x, const V& alpha, const V& scale, const V& input_scale) {
-  return where(compare(TINY_GT, x, 0), x * scale, unary(TINY_EXPM1, x * input_scale) * alpha * scale);
+  return where(compare(TINY_GT, x, 0), x * scale,
+               unary(TINY_EXPM1, x * input_scale) * alpha * scale);
 }
 V elu_backward(Given o) {  // grad, self or result; alpha, scale, input_scale, is_result
   const V grad = o[0];
@@ -40,18 +43,25 @@ V elu_backward(Given o) {  // grad, self or result; alpha, scale, input_scale, i
 }
 V softplus(Given o) {  // beta, threshold
   const V scaled = o[0] * o.number(0);
-  return where(compare(TINY_GT, scaled, o.number(1)), o[0], unary(TINY_LOG1P, unary(TINY_EXP, scaled)) / o.number(0));
+  return where(compare(TINY_GT, scaled, o.number(1)), o[0],
+               unary(TINY_LOG1P, unary(TINY_EXP, scaled)) / o.number(0));
 }
 V softplus_backward(Given o) {
   const V scaled = o[1] * o.number(0);
   return where(compare(TINY_GT, scaled, o.number(1)), o[0], o[0] * unary(TINY_SIGMOID, scaled));
 }
-V clipped(const V& x, const V& low, const V& high) { return binary(TINY_MIN, binary(TINY_MAX, x, low), high); }
+V clipped(const V& x, const V& low, const V& high) {
+  return binary(TINY_MIN, binary(TINY_MAX, x, low), high);
+}
 V between(const V& x, const V& low, const V& high) {
   return logical_and(compare(TINY_GT, x, low), compare(TINY_LT, x, high));
 }
-V hardtanh_backward(Given o) { return where(between(o[1], o.number(0), o.number(1)), o[0], zero(o)); }
-V gate(const V& x) { return clipped(x + 3.0, constant(x.dtype(), 0), constant(x.dtype(), 6)) / 6.0; }
+V hardtanh_backward(Given o) {
+  return where(between(o[1], o.number(0), o.number(1)), o[0], zero(o));
+}
+V gate(const V& x) {
+  return clipped(x + 3.0, constant(x.dtype(), 0), constant(x.dtype(), 6)) / 6.0;
+}
 V hardswish_backward(Given o) {
   const V inside = o[0] * (o[1] / 3.0 + 0.5);
   return where(compare(TINY_LE, o[1], -3), zero(o), where(compare(TINY_LT, o[1], 3), inside, o[0]));
@@ -59,7 +69,9 @@ V hardswish_backward(Given o) {
 V hardsigmoid_backward(Given o) {
   return where(between(o[1], constant(o.dtype, -3), constant(o.dtype, 3)), o[0] / 6.0, zero(o));
 }
-V mish(const V& x) { return x * unary(TINY_TANH, unary(TINY_SOFTPLUS, x)); }
+V mish(const V& x) {
+  return x * unary(TINY_TANH, unary(TINY_SOFTPLUS, x));
+}
 V silu_backward(Given o) {
   const V s = unary(TINY_SIGMOID, o[1]);
   return o[0] * s * (o[1] * (1.0 - s) + 1.0);
@@ -71,7 +83,8 @@ V inside_threshold(Given o, const V& inside) {  // lambd
 V softshrink(Given o) {
   const V edge = o.number(0);
   const V x = o[0];
-  const V moved = where(compare(TINY_GT, x, edge), x - edge, where(compare(TINY_LT, x, -edge), x + edge, zero(o)));
+  const V moved = where(compare(TINY_GT, x, edge), x - edge,
+                        where(compare(TINY_LT, x, -edge), x + edge, zero(o)));
   return where(compare(TINY_NE, x, x), x, moved);
 }
 V hardshrink(Given o) {
@@ -80,16 +93,20 @@ V hardshrink(Given o) {
   const V in = logical_and(compare(TINY_GE, x, -edge), compare(TINY_LE, x, edge));
   return where(in, zero(o), x);
 }
-V logit(const V& x) { return unary(TINY_LOG, x / (1.0 - x)); }
+V logit(const V& x) {
+  return unary(TINY_LOG, x / (1.0 - x));
+}
 
 constexpr PointwiseRow kActivations[] = {
     {"gelu", Types::Same, [](Given o) { return gelu(o[0], o.text(0) == "tanh"); }},
     {"silu", Types::Same, [](Given o) { return unary(TINY_SILU, o[0]); }},
     {"mish", Types::Same, [](Given o) { return mish(o[0]); }},
     {"elu", Types::Same, [](Given o) { return elu(o[0], o.number(0), o.number(1), o.number(2)); }},
-    {"leaky_relu", Types::Same, [](Given o) { return where(compare(TINY_GT, o[0], 0), o[0], o[0] * o.number(0)); }},
+    {"leaky_relu", Types::Same,
+     [](Given o) { return where(compare(TINY_GT, o[0], 0), o[0], o[0] * o.number(0)); }},
     {"softplus", Types::Same, softplus},
-    {"threshold", Types::Same, [](Given o) { return where(compare(TINY_LE, o[0], o.number(0)), o.number(1), o[0]); }},
+    {"threshold", Types::Same,
+     [](Given o) { return where(compare(TINY_LE, o[0], o.number(0)), o.number(1), o[0]); }},
     {"hardtanh", Types::Same, [](Given o) { return clipped(o[0], o.number(0), o.number(1)); }},
     {"hardswish", Types::Same, [](Given o) { return o[0] * gate(o[0]); }},
     {"hardsigmoid", Types::Same, [](Given o) { return gate(o[0]); }},
@@ -99,13 +116,19 @@ constexpr PointwiseRow kActivations[] = {
 
 // grad, then what was kept of the forward pass.
 constexpr PointwiseRow kSlopes[] = {
-    {"gelu_backward", Types::Same, [](Given o) { const bool by_tanh = o.text(0) == "tanh"; return slope(o[1], o[0], [&](const V& x) { return gelu(x, by_tanh); }); }},
+    {"gelu_backward", Types::Same,
+     [](Given o) {
+       const bool by_tanh = o.text(0) == "tanh";
+       return slope(o[1], o[0], [&](const V& x) { return gelu(x, by_tanh); });
+     }},
     {"silu_backward", Types::Same, silu_backward},
     {"mish_backward", Types::Same, [](Given o) { return slope(o[1], o[0], mish); }},
     {"elu_backward", Types::Same, elu_backward},
-    {"leaky_relu_backward", Types::Same, [](Given o) { return where(compare(TINY_GT, o[1], 0), o[0], o[0] * o.number(0)); }},
+    {"leaky_relu_backward", Types::Same,
+     [](Given o) { return where(compare(TINY_GT, o[1], 0), o[0], o[0] * o.number(0)); }},
     {"softplus_backward", Types::Same, softplus_backward},
-    {"threshold_backward", Types::Same, [](Given o) { return where(compare(TINY_LE, o[1], o.number(0)), zero(o), o[0]); }},
+    {"threshold_backward", Types::Same,
+     [](Given o) { return where(compare(TINY_LE, o[1], o.number(0)), zero(o), o[0]); }},
     {"hardtanh_backward", Types::Same, hardtanh_backward},
     {"hardswish_backward", Types::Same, hardswish_backward},
     {"hardsigmoid_backward", Types::Same, hardsigmoid_backward},
@@ -128,7 +151,8 @@ V logit_backward(Given o) {
     return where(in, inner, constant(o.dtype, NAN));
   }
   const V edge = o.number(0);
-  return where(logical_and(compare(TINY_GE, x, edge), compare(TINY_LE, x, 1.0 - edge)), inner, zero(o));
+  return where(logical_and(compare(TINY_GE, x, edge), compare(TINY_LE, x, 1.0 - edge)), inner,
+               zero(o));
 }
 
 constexpr PointwiseRow kLogits[] = {

@@ -1,4 +1,5 @@
-// torch.autocast("tiny"): PyTorch's own lists of what runs in the lower precision and what in float32.
+// torch.autocast("tiny"): PyTorch's own lists of what runs in the lower precision and what in
+// float32.
 #include <ATen/autocast_mode.h>
 #include <torch/library.h>
 
@@ -6,7 +7,9 @@ namespace at::autocast {  // whose names PyTorch's lists use
 
 namespace {
 
-TORCH_LIBRARY_IMPL(_, AutocastPrivateUse1, m) { m.fallback(torch::CppFunction::makeFallthrough()); }
+TORCH_LIBRARY_IMPL(_, AutocastPrivateUse1, m) {
+  m.fallback(torch::CppFunction::makeFallthrough());
+}
 
 TORCH_LIBRARY_IMPL(aten, AutocastPrivateUse1, m) {
 #define TINY_LOWER(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, lower_precision_fp)

@@ -31,11 +31,17 @@ Call::Call(const c10::FunctionSchema& schema, torch::jit::Stack& stack)
       stack_(stack),
       first_(stack.size() - schema.arguments().size()),
       results_(schema.returns().size()) {
-  size_t next = 0;
+  // What is written and given back; running statistics are written, and no result.
+  size_t argument_index = 0;
   const auto& arguments = schema.arguments();
-  for (size_t i = 0; i < arguments.size() && next < results_.size(); ++i)
-    if (arguments[i].alias_info() && arguments[i].alias_info()->isWrite() && argument(i).isTensor())
-      results_[next++] = tensor(i);
+  for (size_t k = 0; k < results_.size(); ++k) {
+    const auto* const alias = schema.returns()[k].alias_info();
+    if (!alias || !alias->isWrite()) continue;
+    while (!arguments[argument_index].alias_info() ||
+           !arguments[argument_index].alias_info()->isWrite())
+      ++argument_index;
+    results_[k] = tensor(argument_index++);
+  }
 }
 
 bool Call::has(size_t index) const {
@@ -47,9 +53,15 @@ Value Call::value(size_t index) const {
   const at::Tensor& given = tensor(index);
   if (given.is_privateuseone()) return read(given);
   TORCH_CHECK(given.is_cpu() && given.dim() == 0, schema_.name(),
-              ": Expected all tensors to be on the same device, but found at least two devices, tiny:0 and ",
+              ": Expected all tensors to be on the same device, but found at least two devices, "
+              "tiny:0 and ",
               given.device(), "!");
   return value_of_number(given.item(), dtype_of(given.scalar_type()));
+}
+
+Value Call::operand(size_t index) const {
+  const at::Tensor& given = tensor(index);
+  return given.is_privateuseone() ? read_operand(given) : value(index);
 }
 
 std::vector<Value> Call::values(size_t index) const {
@@ -74,7 +86,9 @@ void Call::give(size_t index, const Value& value, at::MemoryFormat format) {
   write(result, value);
 }
 
-void Call::give(size_t index, at::Tensor tensor) { results_[index] = std::move(tensor); }
+void Call::give(size_t index, at::Tensor tensor) {
+  results_[index] = std::move(tensor);
+}
 
 void Call::finish() {
   torch::jit::drop(stack_, schema_.arguments().size());
@@ -83,13 +97,15 @@ void Call::finish() {
 
 void add_rows(torch::Library& library, std::span<const Row> rows) {
   for (const Row& row : rows)
-    library.impl(row.name, torch::CppFunction::makeFromBoxedFunctor(std::make_unique<RowKernel>(row.compute)));
+    library.impl(row.name, torch::CppFunction::makeFromBoxedFunctor(
+                               std::make_unique<RowKernel>(row.compute)));
 }
 
 Value value_of_number(const at::Scalar& given, tiny_dtype dtype) {
   if (given.isIntegral(true)) {
     const int64_t value = given.toLong();
-    return dtype >= TINY_FLOAT16 ? number(dtype, static_cast<double>(value)) : integer(dtype, value);
+    return dtype >= TINY_FLOAT16 ? number(dtype, static_cast<double>(value))
+                                 : integer(dtype, value);
   }
   return number(dtype, given.toDouble());
 }
@@ -119,7 +135,8 @@ Sizes axes_of(const c10::IValue& given, int64_t rank) {
   if (rank == 0) return {};
   std::sort(axes.begin(), axes.end());
   for (size_t i = 1; i < axes.size(); ++i)
-    TORCH_CHECK(axes[i] != axes[i - 1], "dim ", axes[i], " appears multiple times in the list of dims");
+    TORCH_CHECK(axes[i] != axes[i - 1], "dim ", axes[i],
+                " appears multiple times in the list of dims");
   return axes;
 }
 

@@ -1,6 +1,6 @@
-// One call of an operator, as PyTorch's dispatcher boxes it: arguments by their place in the schema,
-// results into the tensors that the schema names, or new ones.  Kernels are rows of tables: a name of
-// the schema and a function from values to values.
+// One call of an operator, as PyTorch's dispatcher boxes it: arguments by their place in the
+// schema, results into the tensors that the schema names, or new ones.  Kernels are rows of tables:
+// a name of the schema and a function from values to values.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -31,6 +31,8 @@ class Call {
   bool has(size_t index) const;  // neither None nor an undefined tensor
   const at::Tensor& tensor(size_t index) const { return argument(index).toTensor(); }
   Value value(size_t index) const;  // of a tensor of this device, or of a number on the CPU
+  // The same for what an operation, not movement, makes another value of.
+  Value operand(size_t index) const;
   std::vector<Value> values(size_t index) const;
   Sizes ints(size_t index) const { return argument(index).toIntVector(); }
   int64_t integer(size_t index) const { return argument(index).toInt(); }
@@ -39,7 +41,8 @@ class Call {
   std::optional<at::Generator> generator(size_t index) const;
 
   // Result `index`: into the tensor that the call brought for it, or a new one.
-  void give(size_t index, const Value& value, at::MemoryFormat format = at::MemoryFormat::Contiguous);
+  void give(size_t index, const Value& value,
+            at::MemoryFormat format = at::MemoryFormat::Contiguous);
   void give(size_t index, at::Tensor tensor);
   // The tensor that the call brought for a result, or that is written in place.
   const at::Tensor& target(size_t index) const { return results_[index]; }

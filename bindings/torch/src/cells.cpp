@@ -13,8 +13,12 @@ namespace {
 
 using V = Value;
 
-V sigmoid(const V& a) { return unary(TINY_SIGMOID, a); }
-V tanh_of(const V& a) { return unary(TINY_TANH, a); }
+V sigmoid(const V& a) {
+  return unary(TINY_SIGMOID, a);
+}
+V tanh_of(const V& a) {
+  return unary(TINY_TANH, a);
+}
 // Part `index` of `count` equal ones of the second axis.
 V part(const V& a, int64_t index, int64_t count) {
   const int64_t width = a.size(1) / count;
@@ -23,7 +27,9 @@ V part(const V& a, int64_t index, int64_t count) {
 V with_bias(const Call& c, size_t gates, size_t bias) {
   return c.has(bias) ? c.value(gates) + c.value(bias) : c.value(gates);
 }
-V sum_of_rows(const V& a) { return reduce(TINY_SUM, a, Sizes{0}, false); }
+V sum_of_rows(const V& a) {
+  return reduce(TINY_SUM, a, Sizes{0}, false);
+}
 
 // Gates: input, forget, cell, output.
 void lstm_cell(Call& c) {  // input_gates, hidden_gates, cx, input_bias, hidden_bias
@@ -50,8 +56,9 @@ void lstm_cell_backward(Call& c) {  // grad_hy, grad_cy, cx, cy, workspace, has_
   const V grad_hy = c.has(0) ? c.value(0) : none;
   V grad_cell = grad_hy * output * (1.0 - squashed * squashed);
   if (c.has(1)) grad_cell = grad_cell + c.value(1);
-  const V gates[] = {grad_cell * cell * input * (1.0 - input), grad_cell * c.value(2) * forget * (1.0 - forget),
-                     grad_cell * input * (1.0 - cell * cell), grad_hy * squashed * output * (1.0 - output)};
+  const V gates[] = {
+      grad_cell * cell * input * (1.0 - input), grad_cell * c.value(2) * forget * (1.0 - forget),
+      grad_cell * input * (1.0 - cell * cell), grad_hy * squashed * output * (1.0 - output)};
   const V grad_gates = concat(gates, 1);
   c.give(0, grad_gates);
   c.give(1, grad_cell * forget);
@@ -117,7 +124,8 @@ void class_loss(Call& c) {  // self, target, weight, reduction, ignore_index
   c.give(0, c.integer(3) == kMean ? sum / total : sum);
   c.give(1, is_reduced ? total : constant(logs.dtype(), 0));
 }
-void class_loss_backward(Call& c) {  // grad, self, target, weight, reduction, ignore_index, total_weight
+void class_loss_backward(
+    Call& c) {  // grad, self, target, weight, reduction, ignore_index, total_weight
   const V logs = c.value(1);
   const Targets targets = targets_of(c, logs, 2, 3, c.integer(5));
   V grad = c.value(0);
@@ -140,13 +148,16 @@ void log_sigmoid_backward(Call& c) {  // grad, self, buffer
 
 // ---- Optimisers ---------------------------------------------------------------------------------
 
-std::vector<at::Tensor> list(const Call& c, size_t index) { return c.argument(index).toTensorVector(); }
+std::vector<at::Tensor> list(const Call& c, size_t index) {
+  return c.argument(index).toTensorVector();
+}
 // A float, or a tensor of one element.
 V rate_of(const Call& c, size_t index, tiny_dtype dtype) {
   if (!c.argument(index).isTensor()) return number(dtype, c.real(index));
   return reshape(cast(c.value(index), dtype), {});
 }
-V gradient_of(const Call& c, const at::Tensor& grad, tiny_dtype dtype, bool is_negative, size_t scale) {
+V gradient_of(const Call& c, const at::Tensor& grad, tiny_dtype dtype, bool is_negative,
+              size_t scale) {
   V value = cast(read(grad), dtype);
   if (c.has(scale)) value = value / cast(reshape(c.value(scale), {}), dtype);
   return is_negative ? -value : value;
@@ -154,9 +165,12 @@ V gradient_of(const Call& c, const at::Tensor& grad, tiny_dtype dtype, bool is_n
 // Nothing changes where a gradient was not finite.
 void update(const Call& c, const at::Tensor& target, const V& value, size_t found_inf) {
   const V now = cast(value, dtype_of(target.scalar_type()));
-  write(target, c.has(found_inf) ? where(compare(TINY_NE, reshape(c.value(found_inf), {}), 0), read(target), now) : now);
+  write(target, c.has(found_inf)
+                    ? where(compare(TINY_NE, reshape(c.value(found_inf), {}), 0), read(target), now)
+                    : now);
 }
-void sgd_step(Call& c) {  // self, grads, buffers; weight_decay, momentum, lr, dampening, nesterov, maximize, is_first, ..
+void sgd_step(Call& c) {  // self, grads, buffers; weight_decay, momentum, lr, dampening, nesterov,
+                          // maximize, is_first, ..
   const auto parameters = list(c, 0);
   const auto grads = list(c, 1);
   const auto buffers = list(c, 2);
@@ -167,7 +181,9 @@ void sgd_step(Call& c) {  // self, grads, buffers; weight_decay, momentum, lr, d
     V grad = gradient_of(c, grads[i], dtype, c.flag(8), 10);
     if (c.real(3) != 0) grad = grad + x * number(dtype, c.real(3));
     if (momentum != 0) {
-      const V kept = c.flag(9) ? grad : read(buffers[i]) * number(dtype, momentum) + grad * number(dtype, 1 - c.real(6));
+      const V kept = c.flag(9) ? grad
+                               : read(buffers[i]) * number(dtype, momentum) +
+                                     grad * number(dtype, 1 - c.real(6));
       update(c, buffers[i], kept, 11);
       grad = c.flag(7) ? grad + kept * number(dtype, momentum) : kept;
     }
@@ -175,7 +191,8 @@ void sgd_step(Call& c) {  // self, grads, buffers; weight_decay, momentum, lr, d
   }
 }
 template <bool is_decoupled>
-void adam_step(Call& c) {  // self, grads, averages, squares, maxima, steps; lr, beta1, beta2, weight_decay, eps, amsgrad, maximize, ..
+void adam_step(Call& c) {  // self, grads, averages, squares, maxima, steps; lr, beta1, beta2,
+                           // weight_decay, eps, amsgrad, maximize, ..
   const auto parameters = list(c, 0);
   const auto grads = list(c, 1);
   const auto averages = list(c, 2);
@@ -192,7 +209,8 @@ void adam_step(Call& c) {  // self, grads, averages, squares, maxima, steps; lr,
     if (c.real(9) != 0 && !is_decoupled) grad = grad + x * decay;
     const V old = read(averages[i]);
     const V average = old + (grad - old) * number(dtype, 1 - c.real(7));
-    const V square = read(squares[i]) * number(dtype, c.real(8)) + grad * grad * number(dtype, 1 - c.real(8));
+    const V square =
+        read(squares[i]) * number(dtype, c.real(8)) + grad * grad * number(dtype, 1 - c.real(8));
     const V step = cast(read(steps[i]), dtype);
     const V first = 1.0 - binary(TINY_POW, number(dtype, c.real(7)), step);
     const V second = unary(TINY_SQRT, 1.0 - binary(TINY_POW, number(dtype, c.real(8)), step));
@@ -203,7 +221,10 @@ void adam_step(Call& c) {  // self, grads, averages, squares, maxima, steps; lr,
     }
     update(c, averages[i], average, 14);
     update(c, squares[i], square, 14);
-    update(c, parameters[i], x - rate / first * average / (unary(TINY_SQRT, spread) / second + number(dtype, c.real(10))), 14);
+    update(c, parameters[i],
+           x - rate / first * average /
+                   (unary(TINY_SQRT, spread) / second + number(dtype, c.real(10))),
+           14);
   }
 }
 
@@ -217,12 +238,14 @@ void unscale(Call& c) {  // grads, found_inf, inv_scale
     Sizes axes(static_cast<size_t>(given.rank()));
     std::iota(axes.begin(), axes.end(), int64_t{0});
     found = binary(TINY_MAX, found, cast(reduce(TINY_ANY, is_bad, axes, false), found.dtype()));
-    write(grad, cast(given, wide(given.dtype())) * cast(reshape(c.value(2), {}), wide(given.dtype())));
+    write(grad,
+          cast(given, wide(given.dtype())) * cast(reshape(c.value(2), {}), wide(given.dtype())));
   }
   write(c.tensor(1), found);
 }
 
-void update_scale(Call& c) {  // self, growth_tracker, found_inf, growth_factor, backoff_factor, growth_interval
+void update_scale(
+    Call& c) {  // self, growth_tracker, found_inf, growth_factor, backoff_factor, growth_interval
   const V scale = c.value(0);
   const V tracker = c.value(1);
   const V is_bad = compare(TINY_NE, reshape(c.value(2), scale.shape()), 0);

@@ -1,4 +1,5 @@
-// Rows that fill tensors: with a number, by a mask, with what depends on places, with random numbers.
+// Rows that fill tensors: with a number, by a mask, with what depends on places, with random
+// numbers.
 #include <cmath>
 #include <numbers>
 
@@ -11,41 +12,58 @@ namespace {
 
 using V = Value;
 
-Sizes sizes_of(const at::Tensor& tensor) { return {tensor.sizes().begin(), tensor.sizes().end()}; }
-tiny_dtype dtype_of_tensor(const at::Tensor& tensor) { return dtype_of(tensor.scalar_type()); }
+Sizes sizes_of(const at::Tensor& tensor) {
+  return {tensor.sizes().begin(), tensor.sizes().end()};
+}
+tiny_dtype dtype_of_tensor(const at::Tensor& tensor) {
+  return dtype_of(tensor.scalar_type());
+}
 
 V number_for(const Call& c, size_t target, size_t number) {
   return value_of_number(c.argument(number).toScalar(), dtype_of_tensor(c.tensor(target)));
 }
-void fill(Call& c) { write(c.tensor(0), number_for(c, 0, 1)); }
+void fill(Call& c) {
+  write(c.tensor(0), number_for(c, 0, 1));
+}
 void fill_by_tensor(Call& c) {
-  TORCH_CHECK(c.tensor(1).dim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with ",
+  TORCH_CHECK(c.tensor(1).dim() == 0,
+              "fill_ only supports 0-dimension value tensor but got tensor with ",
               c.tensor(1).dim(), " dimensions.");
   write(c.tensor(0), c.value(1));
 }
-void zero(Call& c) { write(c.tensor(0), constant(dtype_of_tensor(c.tensor(0)), 0)); }
+void zero(Call& c) {
+  write(c.tensor(0), constant(dtype_of_tensor(c.tensor(0)), 0));
+}
 
 void masked_fill(Call& c, const V& value) {  // self, mask, value
-  TORCH_CHECK(c.tensor(1).scalar_type() == at::kBool, "masked_fill_ only supports boolean masks, but got mask with dtype ",
+  TORCH_CHECK(c.tensor(1).scalar_type() == at::kBool,
+              "masked_fill_ only supports boolean masks, but got mask with dtype ",
               c.tensor(1).scalar_type());
   const V self = c.value(0);
   write(c.tensor(0), where(c.value(1), cast(value, self.dtype()), self));
 }
-void masked_fill_number(Call& c) { masked_fill(c, number_for(c, 0, 2)); }
+void masked_fill_number(Call& c) {
+  masked_fill(c, number_for(c, 0, 2));
+}
 void masked_fill_tensor(Call& c) {
-  TORCH_CHECK(c.tensor(2).dim() == 0, "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
+  TORCH_CHECK(c.tensor(2).dim() == 0,
+              "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
               c.tensor(2).dim(), " dimension(s).");
   masked_fill(c, c.value(2));
 }
 
-// first, first + step, ..: of whole numbers exact, of others as float64 where PyTorch has float32 steps.
+// first, first + step, ..: of whole numbers exact, of others as float64 where PyTorch has float32
+// steps.
 V steps(tiny_dtype dtype, int64_t count, const at::Scalar& first, const at::Scalar& step) {
   if (first.isIntegral(true) && step.isIntegral(true)) {
     const V place = arange(TINY_INT64, count);
-    return cast(place * integer(TINY_INT64, step.toLong()) + integer(TINY_INT64, first.toLong()), dtype);
+    return cast(place * integer(TINY_INT64, step.toLong()) + integer(TINY_INT64, first.toLong()),
+                dtype);
   }
   const V place = arange(TINY_FLOAT64, count);
-  return cast(place * constant(TINY_FLOAT64, step.toDouble()) + constant(TINY_FLOAT64, first.toDouble()), dtype);
+  return cast(
+      place * constant(TINY_FLOAT64, step.toDouble()) + constant(TINY_FLOAT64, first.toDouble()),
+      dtype);
 }
 void range(Call& c) {  // start, end, step
   const at::Scalar first = c.argument(0).toScalar();
@@ -53,7 +71,8 @@ void range(Call& c) {  // start, end, step
   const at::Tensor& out = c.target(0);
   TORCH_CHECK(step.toDouble() != 0, "step must be nonzero");
   const double length = first.isIntegral(true) && step.isIntegral(true)
-                            ? std::ceil((c.real(1) - static_cast<double>(first.toLong())) / static_cast<double>(step.toLong()))
+                            ? std::ceil((c.real(1) - static_cast<double>(first.toLong())) /
+                                        static_cast<double>(step.toLong()))
                             : std::ceil((c.real(1) - first.toDouble()) / step.toDouble());
   TORCH_CHECK(length >= 0, "upper bound and lower bound inconsistent with step sign");
   const auto count = static_cast<int64_t>(length);
@@ -70,21 +89,25 @@ void linspace(Call& c) {  // start, end, steps
   const double step = count > 1 ? (last - first) / static_cast<double>(count - 1) : 0;
   const V place = arange(TINY_FLOAT64, count);
   const V up = place * constant(TINY_FLOAT64, step) + constant(TINY_FLOAT64, first);
-  const V down = constant(TINY_FLOAT64, last) - (static_cast<double>(count - 1) - place) * constant(TINY_FLOAT64, step);
-  const V made = where(compare(TINY_LT, place, static_cast<double>(count / 2)), up, count > 1 ? down : up);
+  const V down = constant(TINY_FLOAT64, last) -
+                 (static_cast<double>(count - 1) - place) * constant(TINY_FLOAT64, step);
+  const V made =
+      where(compare(TINY_LT, place, static_cast<double>(count / 2)), up, count > 1 ? down : up);
   c.give(0, cast(made, dtype));
 }
 void eye(Call& c) {  // n, m
   const int64_t rows = c.integer(0);
   const int64_t columns = c.argument(1).isInt() ? c.integer(1) : rows;
-  const V equal = compare(TINY_EQ, unsqueeze(arange(TINY_INT64, rows), 1), unsqueeze(arange(TINY_INT64, columns), 0));
+  const V equal = compare(TINY_EQ, unsqueeze(arange(TINY_INT64, rows), 1),
+                          unsqueeze(arange(TINY_INT64, columns), 0));
   c.give(0, cast(equal, dtype_of_tensor(c.target(0))));
 }
 template <bool is_upper>
 void triangle(Call& c) {  // self, diagonal
   const V a = c.value(0);
   tiny_tensor* out = nullptr;
-  check(is_upper ? tiny_triu(a.handle(), c.integer(1), &out) : tiny_tril(a.handle(), c.integer(1), &out));
+  check(is_upper ? tiny_triu(a.handle(), c.integer(1), &out)
+                 : tiny_tril(a.handle(), c.integer(1), &out));
   c.give(0, V(out));
 }
 
@@ -102,80 +125,104 @@ V normal(const Call& c, size_t generator, const Sizes& sizes, tiny_dtype dtype) 
   check(tiny_random_normal(key.handle(), dtype, sizes.data(), sizes.size(), &out));
   return V(out);
 }
-tiny_dtype drawn(const at::Tensor& tensor) { return wide(dtype_of_tensor(tensor)); }
+tiny_dtype drawn(const at::Tensor& tensor) {
+  return wide(dtype_of_tensor(tensor));
+}
 // Of at least 0 and below 1, in float32 at least.
 V uniform_for(const Call& c, size_t generator) {
   const at::Tensor& self = c.tensor(0);
-  TORCH_CHECK(self.is_floating_point(), "tiny: random floats are for tensors of floats, got ", self.scalar_type());
+  TORCH_CHECK(self.is_floating_point(), "tiny: random floats are for tensors of floats, got ",
+              self.scalar_type());
   return uniform(c, generator, sizes_of(self), drawn(self));
 }
 void fill_uniform(Call& c) {  // self, from, to, generator
   const double low = c.real(1);
   const double high = c.real(2);
-  TORCH_CHECK(low <= high, "uniform_ expects to return a [from, to) range, but found from=", low, " > to=", high);
+  TORCH_CHECK(low <= high, "uniform_ expects to return a [from, to) range, but found from=", low,
+              " > to=", high);
   const V unit = uniform_for(c, 3);
-  write(c.tensor(0), unit * number(unit.dtype(), high - low) + number(unit.dtype(), low));
+  write_new(c.tensor(0), unit * number(unit.dtype(), high - low) + number(unit.dtype(), low));
 }
 void fill_normal(Call& c) {  // self, mean, std, generator
   const at::Tensor& self = c.tensor(0);
   TORCH_CHECK(c.real(2) >= 0, "normal expects std >= 0.0, but found std ", c.real(2));
   const V unit = normal(c, 3, sizes_of(self), drawn(self));
-  write(self, unit * number(unit.dtype(), c.real(2)) + number(unit.dtype(), c.real(1)));
+  write_new(self, unit * number(unit.dtype(), c.real(2)) + number(unit.dtype(), c.real(1)));
 }
 void fill_exponential(Call& c) {  // self, lambd, generator
   const V unit = uniform_for(c, 2);
-  write(c.tensor(0), -unary(TINY_LOG1P, -unit) / number(unit.dtype(), c.real(1)));
+  write_new(c.tensor(0), -unary(TINY_LOG1P, -unit) / number(unit.dtype(), c.real(1)));
 }
 void fill_cauchy(Call& c) {  // self, median, sigma, generator
   const V unit = uniform_for(c, 3);
   const V angle = (unit - 0.5) * std::numbers::pi;
-  write(c.tensor(0), unary(TINY_SIN, angle) / unary(TINY_COS, angle) * c.real(2) + c.real(1));
+  write_new(c.tensor(0), unary(TINY_SIN, angle) / unary(TINY_COS, angle) * c.real(2) + c.real(1));
 }
 void fill_log_normal(Call& c) {  // self, mean, std, generator
   const at::Tensor& self = c.tensor(0);
   const V unit = normal(c, 3, sizes_of(self), drawn(self));
-  write(self, unary(TINY_EXP, unit * c.real(2) + c.real(1)));
+  write_new(self, unary(TINY_EXP, unit * c.real(2) + c.real(1)));
 }
 void fill_geometric(Call& c) {  // self, p, generator
   const V unit = uniform(c, 2, sizes_of(c.tensor(0)), TINY_FLOAT32);
-  write(c.tensor(0), unary(TINY_FLOOR, unary(TINY_LOG1P, -unit) / std::log1p(-c.real(1))) + 1.0);
+  write_new(c.tensor(0),
+            unary(TINY_FLOOR, unary(TINY_LOG1P, -unit) / std::log1p(-c.real(1))) + 1.0);
 }
 void fill_integers(Call& c, size_t generator, int64_t low, int64_t high) {
   const at::Tensor& self = c.tensor(0);
-  TORCH_CHECK(low < high, "random_ expects 'from' to be less than 'to', but got from=", low, " >= to=", high);
+  TORCH_CHECK(low < high, "random_ expects 'from' to be less than 'to', but got from=", low,
+              " >= to=", high);
   const V key = next_key(c.generator(generator));
   const Sizes sizes = sizes_of(self);
   tiny_tensor* out = nullptr;
-  check(tiny_random_integers(key.handle(), TINY_INT64, sizes.data(), sizes.size(), low, high, &out));
-  write(self, V(out));
+  check(
+      tiny_random_integers(key.handle(), TINY_INT64, sizes.data(), sizes.size(), low, high, &out));
+  write_new(self, V(out));
 }
 // The whole numbers that a dtype has one after the other.
 int64_t whole_end(at::ScalarType type) {
   switch (type) {
-    case at::kBool: return 2;
-    case at::kByte: return 256;
-    case at::kChar: return 128;
-    case at::kShort: return 32768;
-    case at::kInt: return int64_t{1} << 31;
-    case at::kHalf: return (1 << 11) + 1;
-    case at::kBFloat16: return (1 << 8) + 1;
-    case at::kFloat: return (1 << 24) + 1;
-    case at::kDouble: return (int64_t{1} << 53) + 1;
-    default: return INT64_MAX;
+    case at::kBool:
+      return 2;
+    case at::kByte:
+      return 256;
+    case at::kChar:
+      return 128;
+    case at::kShort:
+      return 32768;
+    case at::kInt:
+      return int64_t{1} << 31;
+    case at::kHalf:
+      return (1 << 11) + 1;
+    case at::kBFloat16:
+      return (1 << 8) + 1;
+    case at::kFloat:
+      return (1 << 24) + 1;
+    case at::kDouble:
+      return (int64_t{1} << 53) + 1;
+    default:
+      return INT64_MAX;
   }
 }
-void fill_random(Call& c) { fill_integers(c, 1, 0, whole_end(c.tensor(0).scalar_type())); }
-void fill_random_to(Call& c) { fill_integers(c, 2, 0, c.integer(1)); }
+void fill_random(Call& c) {
+  fill_integers(c, 1, 0, whole_end(c.tensor(0).scalar_type()));
+}
+void fill_random_to(Call& c) {
+  fill_integers(c, 2, 0, c.integer(1));
+}
 void fill_random_from(Call& c) {  // self, from, to, generator
   fill_integers(c, 3, c.integer(1), c.has(2) ? c.integer(2) : whole_end(c.tensor(0).scalar_type()));
 }
 void fill_bernoulli(Call& c) {  // self, p, generator
-  TORCH_CHECK(c.real(1) >= 0 && c.real(1) <= 1, "bernoulli_ expects p to be in [0, 1], but got p=", c.real(1));
-  write(c.tensor(0), compare(TINY_LT, uniform(c, 2, sizes_of(c.tensor(0)), TINY_FLOAT32), number(TINY_FLOAT32, c.real(1))));
+  TORCH_CHECK(c.real(1) >= 0 && c.real(1) <= 1,
+              "bernoulli_ expects p to be in [0, 1], but got p=", c.real(1));
+  write_new(c.tensor(0), compare(TINY_LT, uniform(c, 2, sizes_of(c.tensor(0)), TINY_FLOAT32),
+                                 number(TINY_FLOAT32, c.real(1))));
 }
 void fill_bernoulli_by_tensor(Call& c) {
   const V p = c.value(1);
-  write(c.tensor(0), compare(TINY_LT, uniform(c, 2, sizes_of(c.tensor(0)), wide(p.dtype())), cast(p, wide(p.dtype()))));
+  write_new(c.tensor(0), compare(TINY_LT, uniform(c, 2, sizes_of(c.tensor(0)), wide(p.dtype())),
+                                 cast(p, wide(p.dtype()))));
 }
 void bernoulli(Call& c) {  // self, generator
   const V p = c.value(0);
@@ -193,8 +240,9 @@ void permutation(Call& c) {  // n, generator
 void multinomial(Call& c) {  // self, num_samples, replacement, generator
   const V weights = c.value(0);
   tiny_tensor* out = nullptr;
-  check(tiny_random_multinomial(next_key(c.generator(3)).handle(), cast(weights, wide(weights.dtype())).handle(),
-                                c.integer(1), c.flag(2) ? 1 : 0, &out));
+  check(tiny_random_multinomial(next_key(c.generator(3)).handle(),
+                                cast(weights, wide(weights.dtype())).handle(), c.integer(1),
+                                c.flag(2) ? 1 : 0, &out));
   c.give(0, V(out));
 }
 void dropout(Call& c) {  // self, p, train
@@ -259,8 +307,16 @@ constexpr Row kRandom[] = {
     {"multinomial", multinomial},
     {"native_dropout", dropout},
     {"native_dropout_backward", dropout_backward},
-    {"normal.Tensor_float", [](Call& c) { const V mean = c.value(0); normal_of(c, mean, constant(mean.dtype(), c.real(1)), 2); }},
-    {"normal.float_Tensor", [](Call& c) { const V spread = c.value(1); normal_of(c, constant(spread.dtype(), c.real(0)), spread, 2); }},
+    {"normal.Tensor_float",
+     [](Call& c) {
+       const V mean = c.value(0);
+       normal_of(c, mean, constant(mean.dtype(), c.real(1)), 2);
+     }},
+    {"normal.float_Tensor",
+     [](Call& c) {
+       const V spread = c.value(1);
+       normal_of(c, constant(spread.dtype(), c.real(0)), spread, 2);
+     }},
     {"normal.Tensor_Tensor", [](Call& c) { normal_of(c, c.value(0), c.value(1), 2); }},
 };
 

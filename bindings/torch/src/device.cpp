@@ -19,7 +19,8 @@ constexpr c10::DeviceType kType = c10::DeviceType::PrivateUse1;
 const c10::Device kDevice(kType, 0);
 
 void check_index(c10::DeviceIndex index) {
-  TORCH_CHECK(index == 0 || index == -1, "tiny: there is one device, tiny:0; got tiny:", int{index});
+  TORCH_CHECK(index == 0 || index == -1,
+              "tiny: there is one device, tiny:0; got tiny:", int{index});
 }
 
 struct Event {

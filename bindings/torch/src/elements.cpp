@@ -15,12 +15,24 @@ using Given = const Operands&;
 constexpr double kLn2 = std::numbers::ln2;
 constexpr double kLn10 = std::numbers::ln10;
 
-bool is_bool(Given o) { return o.dtype == TINY_BOOL; }
-V nan_of(Given o) { return constant(o.dtype, std::numeric_limits<double>::quiet_NaN()); }
-V truth(const V& a) { return cast(a, TINY_BOOL); }
-V is_nan(const V& a) { return unary(TINY_IS_NAN, a); }
-V negated(const V& a) { return unary(TINY_NOT, a); }
-V either(const V& a, const V& b) { return binary(TINY_OR, a, b); }
+bool is_bool(Given o) {
+  return o.dtype == TINY_BOOL;
+}
+V nan_of(Given o) {
+  return constant(o.dtype, std::numeric_limits<double>::quiet_NaN());
+}
+V truth(const V& a) {
+  return cast(a, TINY_BOOL);
+}
+V is_nan(const V& a) {
+  return unary(TINY_IS_NAN, a);
+}
+V negated(const V& a) {
+  return unary(TINY_NOT, a);
+}
+V either(const V& a, const V& b) {
+  return binary(TINY_OR, a, b);
+}
 
 V scaled(Given o, const V& a, size_t parameter) {
   if (o.is_one(parameter)) return a;
@@ -30,10 +42,18 @@ V add(Given o) {
   const V second = scaled(o, o[1], 0);
   return is_bool(o) ? either(o[0], second) : o[0] + second;
 }
-V sub(Given o) { return o[0] - scaled(o, o[1], 0); }
-V rsub(Given o) { return o[1] - scaled(o, o[0], 0); }
-V mul(Given o) { return is_bool(o) ? logical_and(o[0], o[1]) : o[0] * o[1]; }
-V floor_div(const V& a, const V& b) { return binary(TINY_FLOOR_DIV, a, b); }
+V sub(Given o) {
+  return o[0] - scaled(o, o[1], 0);
+}
+V rsub(Given o) {
+  return o[1] - scaled(o, o[0], 0);
+}
+V mul(Given o) {
+  return is_bool(o) ? logical_and(o[0], o[1]) : o[0] * o[1];
+}
+V floor_div(const V& a, const V& b) {
+  return binary(TINY_FLOOR_DIV, a, b);
+}
 V div_mode(Given o) {
   if (!o.has(0)) return o[0] / o[1];
   if (o.text(0) == "floor") return floor_div(o[0], o[1]);
@@ -57,10 +77,16 @@ V named(const char* name, Given o) {
   const bool narrow = o.dtype == TINY_FLOAT16 || o.dtype == TINY_BFLOAT16;
   return onnx(name, {narrow ? cast(o[0], TINY_FLOAT32) : o[0]});
 }
-V whole(Given o, tiny_unary_op op) { return o[0].is_float() ? unary(op, o[0]) : o[0]; }
+V whole(Given o, tiny_unary_op op) {
+  return o[0].is_float() ? unary(op, o[0]) : o[0];
+}
 
-V greater(const V& a, const V& b, bool is_bool) { return is_bool ? either(a, b) : binary(TINY_MAX, a, b); }
-V less(const V& a, const V& b, bool is_bool) { return is_bool ? logical_and(a, b) : binary(TINY_MIN, a, b); }
+V greater(const V& a, const V& b, bool is_bool) {
+  return is_bool ? either(a, b) : binary(TINY_MAX, a, b);
+}
+V less(const V& a, const V& b, bool is_bool) {
+  return is_bool ? logical_and(a, b) : binary(TINY_MIN, a, b);
+}
 V clamp(Given o) {
   V value = o[0];
   if (o[1]) value = greater(value, o[1], is_bool(o));
@@ -72,12 +98,17 @@ V without_nan(Given o, tiny_binary_op op) {
   if (!o[0].is_float()) return binary(op, o[0], o[1]);
   return where(is_nan(o[0]), o[1], where(is_nan(o[1]), o[0], binary(op, o[0], o[1])));
 }
-V power(Given o) { return is_bool(o) ? either(o[0], negated(o[1])) : binary(TINY_POW, o[0], o[1]); }
-V power_of_number(Given o) { return power(o); }
+V power(Given o) {
+  return is_bool(o) ? either(o[0], negated(o[1])) : binary(TINY_POW, o[0], o[1]);
+}
+V power_of_number(Given o) {
+  return power(o);
+}
 V signed_bit(const V& a) {
   if (!a.is_float()) return compare(TINY_LT, a, 0);
   // 1 / x of -0 is below 0 too.
-  return either(compare(TINY_LT, a, 0), logical_and(compare(TINY_EQ, a, 0), compare(TINY_LT, 1.0 / a, 0)));
+  return either(compare(TINY_LT, a, 0),
+                logical_and(compare(TINY_EQ, a, 0), compare(TINY_LT, 1.0 / a, 0)));
 }
 V copysign(Given o) {
   const V size = unary(TINY_ABS, o[0]);
@@ -87,10 +118,12 @@ V atan2(Given o) {
   const V y = o[0];
   const V x = o[1];
   const V angle = onnx("Atan", {y / x});
-  const V side = where(signed_bit(y), constant(o.dtype, -std::numbers::pi), constant(o.dtype, std::numbers::pi));
+  const V side = where(signed_bit(y), constant(o.dtype, -std::numbers::pi),
+                       constant(o.dtype, std::numbers::pi));
   const V turned = where(signed_bit(x), angle + side, angle);
   const V both_zero = logical_and(compare(TINY_EQ, x, 0), compare(TINY_EQ, y, 0));
-  const V infinite = logical_and(compare(TINY_EQ, unary(TINY_ABS, x), INFINITY), compare(TINY_EQ, unary(TINY_ABS, y), INFINITY));
+  const V infinite = logical_and(compare(TINY_EQ, unary(TINY_ABS, x), INFINITY),
+                                 compare(TINY_EQ, unary(TINY_ABS, y), INFINITY));
   const V at_zero = where(signed_bit(x), side, y);
   const V diagonal = where(signed_bit(x), side * 0.75, side * 0.25);
   return where(both_zero, at_zero, where(infinite, diagonal, turned));
@@ -99,11 +132,13 @@ V log_add(Given o, double base) {
   const V top = binary(TINY_MAX, o[0], o[1]);
   const V apart = unary(TINY_ABS, o[0] - o[1]);
   const V more = unary(TINY_LOG1P, unary(TINY_EXP, apart * -base)) * (1 / base);
-  return where(compare(TINY_EQ, unary(TINY_ABS, top), INFINITY), where(compare(TINY_EQ, o[0], o[1]), top, top + more), top + more);
+  return where(compare(TINY_EQ, unary(TINY_ABS, top), INFINITY),
+               where(compare(TINY_EQ, o[0], o[1]), top, top + more), top + more);
 }
 V xlogy(Given o) {
   const V product = o[0] * unary(TINY_LOG, o[1]);
-  return where(is_nan(o[1]), nan_of(o), where(compare(TINY_EQ, o[0], 0), constant(o.dtype, 0), product));
+  return where(is_nan(o[1]), nan_of(o),
+               where(compare(TINY_EQ, o[0], 0), constant(o.dtype, 0), product));
 }
 V sinc(Given o) {
   const V x = o[0] * std::numbers::pi;
@@ -118,8 +153,12 @@ V lerp(const V& from, const V& to, const V& weight) {
   const V back = to - (to - from) * (1.0 - weight);
   return where(compare(TINY_LT, unary(TINY_ABS, weight), 0.5), ahead, back);
 }
-V remainder(Given o) { return binary(TINY_FLOOR_MOD, o[0], o[1]); }
-V logical(const V& a, const V& b, tiny_binary_op op) { return binary(op, truth(a), truth(b)); }
+V remainder(Given o) {
+  return binary(TINY_FLOOR_MOD, o[0], o[1]);
+}
+V logical(const V& a, const V& b, tiny_binary_op op) {
+  return binary(op, truth(a), truth(b));
+}
 
 constexpr PointwiseRow kArithmetic[] = {
     {"add.Tensor", Types::Same, add},
@@ -176,9 +215,17 @@ constexpr PointwiseRow kLogic[] = {
     {"logical_xor", Types::Own, [](Given o) { return logical(o[0], o[1], TINY_XOR); }},
     {"logical_not", Types::Own, [](Given o) { return negated(truth(o[0])); }},
     {"isnan", Types::Own, [](Given o) { return compare(TINY_NE, o[0], o[0]); }},
-    {"isposinf", Types::Own, [](Given o) { return o[0].is_float() ? compare(TINY_EQ, o[0], INFINITY) : full(TINY_BOOL, o[0].shape(), 0); }},
-    {"isneginf", Types::Own, [](Given o) { return o[0].is_float() ? compare(TINY_EQ, o[0], -INFINITY) : full(TINY_BOOL, o[0].shape(), 0); }},
-    {"signbit", Types::Own, [](Given o) { return is_bool(o) ? full(TINY_BOOL, o[0].shape(), 0) : signed_bit(o[0]); }},
+    {"isposinf", Types::Own,
+     [](Given o) {
+       return o[0].is_float() ? compare(TINY_EQ, o[0], INFINITY) : full(TINY_BOOL, o[0].shape(), 0);
+     }},
+    {"isneginf", Types::Own,
+     [](Given o) {
+       return o[0].is_float() ? compare(TINY_EQ, o[0], -INFINITY)
+                              : full(TINY_BOOL, o[0].shape(), 0);
+     }},
+    {"signbit", Types::Own,
+     [](Given o) { return is_bool(o) ? full(TINY_BOOL, o[0].shape(), 0) : signed_bit(o[0]); }},
     {"bitwise_not", Types::Same, function<TINY_NOT>},
     {"bitwise_and.Tensor", Types::Same, pair<TINY_AND>},
     {"bitwise_or.Tensor", Types::Same, pair<TINY_OR>},
@@ -190,8 +237,18 @@ constexpr PointwiseRow kLogic[] = {
 constexpr PointwiseRow kFunctions[] = {
     {"abs", Types::Same, [](Given o) { return is_bool(o) ? o[0] : unary(TINY_ABS, o[0]); }},
     {"neg", Types::Same, function<TINY_NEG>},
-    {"sign", Types::Same, [](Given o) { return is_bool(o) ? o[0] : where(compare(TINY_NE, o[0], o[0]), constant(o.dtype, 0), unary(TINY_SIGN, o[0])); }},
-    {"sgn", Types::Same, [](Given o) { return is_bool(o) ? o[0] : where(compare(TINY_NE, o[0], o[0]), constant(o.dtype, 0), unary(TINY_SIGN, o[0])); }},
+    {"sign", Types::Same,
+     [](Given o) {
+       return is_bool(o) ? o[0]
+                         : where(compare(TINY_NE, o[0], o[0]), constant(o.dtype, 0),
+                                 unary(TINY_SIGN, o[0]));
+     }},
+    {"sgn", Types::Same,
+     [](Given o) {
+       return is_bool(o) ? o[0]
+                         : where(compare(TINY_NE, o[0], o[0]), constant(o.dtype, 0),
+                                 unary(TINY_SIGN, o[0]));
+     }},
     {"floor", Types::Same, [](Given o) { return whole(o, TINY_FLOOR); }},
     {"ceil", Types::Same, [](Given o) { return whole(o, TINY_CEIL); }},
     {"trunc", Types::Same, [](Given o) { return whole(o, TINY_TRUNC); }},

@@ -1,5 +1,5 @@
-// Operators that the CPU computes: those that are listed, and no other.  Each is counted, and told with
-// TINY_DEBUG=2; one that is neither here nor has a kernel is an error that names it.
+// Operators that the CPU computes: those that are listed, and no other.  Each is counted, and told
+// with TINY_DEBUG=2; one that is neither here nor has a kernel is an error that names it.
 #include <ATen/native/CPUFallback.h>
 #include <torch/library.h>
 
@@ -19,23 +19,98 @@ namespace {
 // By the beginning of the name.
 constexpr const char* kListed[] = {
     // Factorisations and what is made of them: no kernels of the engine.
-    "_linalg_", "linalg_", "cholesky", "_cholesky", "lu_unpack", "triangular_solve", "geqrf", "ormqr", "orgqr", "_cdist",
-    "_pdist", "cdist", "histc", "histogram", "_histogramdd",
+    "_linalg_",
+    "linalg_",
+    "cholesky",
+    "_cholesky",
+    "lu_unpack",
+    "triangular_solve",
+    "geqrf",
+    "ormqr",
+    "orgqr",
+    "_cdist",
+    "_pdist",
+    "cdist",
+    "histc",
+    "histogram",
+    "_histogramdd",
     // Special functions that the engine has no approximation of.
-    "special_", "_special", "lgamma", "digamma", "polygamma", "igamma", "igammac", "erfinv", "i0", "mvlgamma", "nextafter",
-    "frexp", "ldexp", "gcd", "lcm", "_standard_gamma", "_dirichlet", "poisson", "binomial", "_sample_dirichlet",
+    "special_",
+    "_special",
+    "lgamma",
+    "digamma",
+    "polygamma",
+    "igamma",
+    "igammac",
+    "erfinv",
+    "i0",
+    "mvlgamma",
+    "nextafter",
+    "frexp",
+    "ldexp",
+    "gcd",
+    "lcm",
+    "_standard_gamma",
+    "_dirichlet",
+    "poisson",
+    "binomial",
+    "_sample_dirichlet",
     // The size of the result, or its order, depends on all elements.
-    "unique", "_unique", "mode", "median", "nanmedian", "kthvalue", "bincount", "searchsorted", "bucketize", "isin",
-    "_ctc_loss", "segment_reduce", "_segment_reduce", "repeat_interleave", "_cummax_helper", "_cummin_helper", "cumprod",
-    "_logcumsumexp", "renorm", "_embedding_bag", "put_", "masked_scatter_",
+    "unique",
+    "_unique",
+    "mode",
+    "median",
+    "nanmedian",
+    "kthvalue",
+    "bincount",
+    "searchsorted",
+    "bucketize",
+    "isin",
+    "_ctc_loss",
+    "segment_reduce",
+    "_segment_reduce",
+    "repeat_interleave",
+    "_cummax_helper",
+    "_cummin_helper",
+    "cumprod",
+    "_logcumsumexp",
+    "renorm",
+    "_embedding_bag",
+    "put_",
+    "masked_scatter_",
     // Windows that are no product of axes, and the backward passes of those.
-    "max_unpool", "fractional_max_pool", "adaptive_max_pool", "grid_sampler", "_upsample", "upsample", "im2col", "col2im",
-    "reflection_pad", "replication_pad", "unfold_backward", "multi_margin_loss", "multilabel_margin_loss", "rrelu_with_noise",
-    "linalg", "trace", "_foreach", "_weight_norm", "_batch_norm_with_update", "batch_norm_backward", "rot90", "round.decimals", "addbmm", "angle", "index_reduce", "hash_tensor", "nonzero_static",
+    "max_unpool",
+    "fractional_max_pool",
+    "adaptive_max_pool",
+    "grid_sampler",
+    "_upsample",
+    "upsample",
+    "im2col",
+    "col2im",
+    "reflection_pad",
+    "replication_pad",
+    "unfold_backward",
+    "multi_margin_loss",
+    "multilabel_margin_loss",
+    "rrelu_with_noise",
+    "linalg",
+    "trace",
+    "_foreach",
+    "_weight_norm",
+    "_batch_norm_with_update",
+    "batch_norm_backward",
+    "rot90",
+    "round.decimals",
+    "addbmm",
+    "angle",
+    "index_reduce",
+    "hash_tensor",
+    "nonzero_static",
 };
 
 bool is_listed(const std::string& name) {
-  return std::any_of(std::begin(kListed), std::end(kListed), [&](const char* begin) { return name.starts_with(begin); });
+  return std::any_of(std::begin(kListed), std::end(kListed),
+                     [&](const char* begin) { return name.starts_with(begin); });
 }
 
 std::mutex& lock() {
@@ -54,11 +129,13 @@ bool is_told() {
 
 void fall_back(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   static const bool told = is_told();
-  const std::string name = c10::toString(op.operator_name()).substr(std::string_view("aten::").size());
-  TORCH_CHECK_NOT_IMPLEMENTED(op.operator_name().name.starts_with("aten::") && is_listed(name), "tiny: ",
-                              op.operator_name(),
-                              " has no kernel on device \"tiny\", and is none of those that the CPU computes "
-                              "instead (docs/TORCH.md)");
+  const std::string name =
+      c10::toString(op.operator_name()).substr(std::string_view("aten::").size());
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      op.operator_name().name.starts_with("aten::") && is_listed(name),
+      "tiny: ", op.operator_name(),
+      " has no kernel on device \"tiny\", and is none of those that the CPU computes "
+      "instead (docs/TORCH.md)");
   {
     const std::lock_guard guard(lock());
     ++counts()[name];
@@ -68,7 +145,9 @@ void fall_back(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   at::native::cpu_fallback(op, stack);
 }
 
-TORCH_LIBRARY_IMPL(_, PrivateUse1, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&fall_back>()); }
+TORCH_LIBRARY_IMPL(_, PrivateUse1, m) {
+  m.fallback(torch::CppFunction::makeFromBoxedFunction<&fall_back>());
+}
 
 TORCH_LIBRARY_FRAGMENT(tiny, m) {
   m.def("fallbacks() -> (str[], int[])", [] {

@@ -61,7 +61,8 @@ class Generator final : public c10::GeneratorImpl {
   State state_;
 };
 
-// Steele, Lea and Flood 2014, the finaliser of SplitMix64: near seeds and draws have keys far apart.
+// Steele, Lea and Flood 2014, the finaliser of SplitMix64: near seeds and draws have keys far
+// apart.
 uint64_t mix(uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
@@ -75,13 +76,16 @@ const at::Generator& default_generator() {
   return made;
 }
 
-at::Generator make_generator() { return at::make_generator<Generator>(); }
+at::Generator make_generator() {
+  return at::make_generator<Generator>();
+}
 
 Value next_key(const std::optional<at::Generator>& generator) {
   const at::Generator& source =
       generator.has_value() && generator->defined() ? *generator : default_generator();
   TORCH_CHECK(source.device().type() == c10::DeviceType::PrivateUse1,
-              "Expected a 'tiny' device type for generator but found '", source.device().type(), "'");
+              "Expected a 'tiny' device type for generator but found '", source.device().type(),
+              "'");
   auto* const impl = static_cast<Generator*>(source.unsafeGetGeneratorImpl());
   const std::lock_guard guard(impl->mutex_);
   const State state = impl->draw();

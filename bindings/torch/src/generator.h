@@ -1,5 +1,6 @@
-// Generators of random numbers: a seed, and how many draws were made of it.  A draw's key depends on
-// these two alone, so numbers are the same on any number of threads and however late they are computed.
+// Generators of random numbers: a seed, and how many draws were made of it.  A draw's key depends
+// on these two alone, so numbers are the same on any number of threads and however late they are
+// computed.
 #pragma once
 
 #include <ATen/core/Generator.h>

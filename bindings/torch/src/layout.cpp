@@ -52,7 +52,8 @@ bool is_whole(const Box& box, int64_t count) {
 
 Value cut_box(const Value& flat, const Box& box) {
   const int64_t count = flat.numel();
-  const Value source = reshape(box.needed < count ? slice_axis(flat, 0, 0, box.needed) : flat, box.shape);
+  const Value source =
+      reshape(box.needed < count ? slice_axis(flat, 0, 0, box.needed) : flat, box.shape);
   return is_whole(box, count) ? source : slice(source, box.begin, box.end, {});
 }
 
@@ -82,8 +83,9 @@ Value view_of(const Value& flat, const Layout& layout) {
   Sizes ordered(layout.sizes.size(), 1);
   Sizes order(axes.size());
   std::iota(order.begin(), order.end(), int64_t{0});
-  std::sort(order.begin(), order.end(),
-            [&](int64_t a, int64_t b) { return axes[static_cast<size_t>(a)] < axes[static_cast<size_t>(b)]; });
+  std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+    return axes[static_cast<size_t>(a)] < axes[static_cast<size_t>(b)];
+  });
   for (const size_t axis : axes) ordered[axis] = layout.sizes[axis];
   const bool is_sorted = std::is_sorted(order.begin(), order.end());
   order.push_back(static_cast<int64_t>(axes.size()));

@@ -1,5 +1,6 @@
 // Sizes, strides and offset of a tensor of PyTorch, and how the engine sees such a view of a flat
-// value: by movement wherever strides nest, so that what is computed of it fuses; otherwise as_strided.
+// value: by movement wherever strides nest, so that what is computed of it fuses; otherwise
+// as_strided.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -18,10 +18,13 @@ void add_scaled(Call& c, const V& product, size_t beta) {
     result = (scale.toDouble() == 1 ? self : self * value_of_number(scale, dtype)) + result;
   }
   const at::Tensor& target = c.target(0);
-  c.give(0, target.defined() ? expand(result, Sizes(target.sizes().begin(), target.sizes().end())) : result);
+  c.give(0, target.defined() ? expand(result, Sizes(target.sizes().begin(), target.sizes().end()))
+                             : result);
 }
 
-void product(Call& c) { c.give(0, matmul(c.value(0), c.value(1))); }
+void product(Call& c) {
+  c.give(0, matmul(c.operand(0), c.operand(1)));
+}
 void sum_of_products(Call& c) {
   const V a = c.value(0);
   const V b = c.value(1);
@@ -30,24 +33,22 @@ void sum_of_products(Call& c) {
               "] to have the same number of elements, and one dimension each");
   c.give(0, cast(matmul(a, b), a.dtype()));
 }
-void add_product(Call& c) { add_scaled(c, matmul(c.value(1), c.value(2)), 3); }
+void add_product(Call& c) {
+  add_scaled(c, matmul(c.operand(1), c.operand(2)), 3);
+}
 void add_outer(Call& c) {
   add_scaled(c, unsqueeze(c.value(1), 1) * unsqueeze(c.value(2), 0), 3);
 }
 
 constexpr Row kMatrices[] = {
-    {"mm.out", product},
-    {"bmm.out", product},
-    {"dot", sum_of_products},
-    {"vdot", sum_of_products},
-    {"addmm.out", add_product},
-    {"baddbmm.out", add_product},
-    {"addmv.out", add_product},
-    {"addr", add_outer},
-    {"addr.out", add_outer},
+    {"mm.out", product},        {"bmm.out", product},       {"dot", sum_of_products},
+    {"vdot", sum_of_products},  {"addmm.out", add_product}, {"baddbmm.out", add_product},
+    {"addmv.out", add_product}, {"addr", add_outer},        {"addr.out", add_outer},
 };
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) { add_rows(m, kMatrices); }
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  add_rows(m, kMatrices);
+}
 
 }  // namespace
 

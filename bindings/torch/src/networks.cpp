@@ -1,5 +1,5 @@
-// Rows of layers of networks: convolutions, pools, normalisation, cells, a loss.  A backward row whose
-// forward pass is one value asks the engine for the gradient of that.
+// Rows of layers of networks: convolutions, pools, normalisation, cells, a loss.  A backward row
+// whose forward pass is one value asks the engine for the gradient of that.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -63,11 +63,14 @@ void convolve_backward(Call& c) {  // grad_output, input, weight, stride, .., ou
   if (mask[0]) wanted.push_back(x);
   if (mask[1]) wanted.push_back(weight);
   std::vector<V> found;
-  if (!wanted.empty()) found = gradients(convolution(x, weight, made.sizes, made.is_transposed), grad, wanted);
+  if (!wanted.empty())
+    found = gradients(convolution(x, weight, made.sizes, made.is_transposed), grad, wanted);
   size_t next = 0;
   if (mask[0]) c.give(0, found[next++], format_of(c, 1, 2));
   if (mask[1]) c.give(1, found[next++], c.tensor(2).suggest_memory_format());
-  if (mask[2]) c.give(2, cast(reduce(TINY_SUM, cast(grad, wide(grad.dtype())), all_but(1, grad.rank()), false), grad.dtype()));
+  if (mask[2])
+    c.give(2, cast(reduce(TINY_SUM, cast(grad, wide(grad.dtype())), all_but(1, grad.rank()), false),
+                   grad.dtype()));
 }
 
 // ---- Pools --------------------------------------------------------------------------------------
@@ -97,7 +100,8 @@ void max_pool_both(Call& c) {  // self, kernel, stride, padding, dilation, ceil
 template <int64_t axes>
 void max_pool_backward(Call& c) {  // grad, self, kernel, stride, padding, dilation, ceil, indices
   const V x = detach(c.value(1));
-  c.give(0, gradients(max_pool(x, max_pool_of(c, 2, axes)), c.value(0), {&x, 1})[0], c.tensor(1).suggest_memory_format());
+  c.give(0, gradients(max_pool(x, max_pool_of(c, 2, axes)), c.value(0), {&x, 1})[0],
+         c.tensor(1).suggest_memory_format());
 }
 // The sums of windows: zeros around x, as far as the windows of a result of `sizes` reach.
 V window_sums(const V& x, WindowSizes window, const Sizes& sizes) {
@@ -110,28 +114,34 @@ V window_sums(const V& x, WindowSizes window, const Sizes& sizes) {
     after[axis] = reached - x.size(static_cast<int64_t>(axis)) - window.padding[k];
     window.padding[k] = 0;
   }
-  const int64_t count = std::accumulate(window.kernel.begin(), window.kernel.end(), int64_t{1}, std::multiplies<>());
+  const int64_t count =
+      std::accumulate(window.kernel.begin(), window.kernel.end(), int64_t{1}, std::multiplies<>());
   return average_pool(pad(x, before, after, 0), window) * static_cast<double>(count);
 }
-// kernel, stride, padding, ceil, count_include_pad, divisor_override from `at` on; the result's sizes.
+// kernel, stride, padding, ceil, count_include_pad, divisor_override from `at` on; the result's
+// sizes.
 template <int64_t axes>
 V average(const Call& c, size_t at, const V& x, at::IntArrayRef sizes) {
   WindowSizes window = pool_of(c, at, axes);
-  if (c.has(at + 5)) return window_sums(x, window, sizes.vec()) / static_cast<double>(c.integer(at + 5));
+  if (c.has(at + 5))
+    return window_sums(x, window, sizes.vec()) / static_cast<double>(c.integer(at + 5));
   if (c.flag(at + 3)) window.flags |= TINY_FLAG_CEIL_MODE;
   if (c.flag(at + 4)) window.flags |= TINY_FLAG_COUNT_INCLUDE_PAD;
   return average_pool(x, window);
 }
 template <int64_t axes>
 void average_pool_of(Call& c) {
-  c.give(0, average<axes>(c, 1, c.value(0), c.target(0).sizes()), c.tensor(0).suggest_memory_format());
+  c.give(0, average<axes>(c, 1, c.value(0), c.target(0).sizes()),
+         c.tensor(0).suggest_memory_format());
 }
 template <int64_t axes>
 void average_pool_backward(Call& c) {  // grad, self, ..
   const V x = detach(c.value(1));
-  c.give(0, gradients(average<axes>(c, 2, x, c.tensor(0).sizes()), c.value(0), {&x, 1})[0], c.tensor(1).suggest_memory_format());
+  c.give(0, gradients(average<axes>(c, 2, x, c.tensor(0).sizes()), c.value(0), {&x, 1})[0],
+         c.tensor(1).suggest_memory_format());
 }
-// The means of windows that divide an axis as evenly as they can: a product with a matrix of shares.
+// The means of windows that divide an axis as evenly as they can: a product with a matrix of
+// shares.
 V shared_out(const V& x, int64_t axis, int64_t count) {
   const int64_t size = x.size(axis);
   if (size == count) return x;
@@ -139,10 +149,12 @@ V shared_out(const V& x, int64_t axis, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
     const int64_t begin = i * size / count;
     const int64_t end = ((i + 1) * size + count - 1) / count;
-    for (int64_t k = begin; k < end; ++k) shares[static_cast<size_t>(k * count + i)] = 1.f / static_cast<float>(end - begin);
+    for (int64_t k = begin; k < end; ++k)
+      shares[static_cast<size_t>(k * count + i)] = 1.f / static_cast<float>(end - begin);
   }
   const int64_t sizes[] = {size, count};
-  const V matrix = cast(from_data(TINY_FLOAT32, sizes, shares.data(), shares.size() * sizeof(float)), x.dtype());
+  const V matrix =
+      cast(from_data(TINY_FLOAT32, sizes, shares.data(), shares.size() * sizeof(float)), x.dtype());
   return transpose(matmul(transpose(x, axis, -1), matrix), axis, -1);
 }
 V adaptive(const V& x, const Sizes& sizes) {
@@ -161,10 +173,13 @@ V adaptive(const V& x, const Sizes& sizes) {
     window.padding.assign(sizes.size(), 0);
     return average_pool(x, window);
   }
-  for (int64_t k = 0; k < count; ++k) y = shared_out(y, x.rank() + k - count, sizes[static_cast<size_t>(k)]);
+  for (int64_t k = 0; k < count; ++k)
+    y = shared_out(y, x.rank() + k - count, sizes[static_cast<size_t>(k)]);
   return y;
 }
-void adaptive_pool(Call& c) { c.give(0, adaptive(c.value(0), c.ints(1)), c.tensor(0).suggest_memory_format()); }
+void adaptive_pool(Call& c) {
+  c.give(0, adaptive(c.value(0), c.ints(1)), c.tensor(0).suggest_memory_format());
+}
 template <int64_t axes>
 void adaptive_pool_backward(Call& c) {  // grad, self
   const V grad = c.value(0);
@@ -189,7 +204,9 @@ Normal normal_of(const V& given, const Sizes& axes, double epsilon) {
 }
 // d(loss)/d(x) of (x - mean) * inverse, given that of the result, where both are made of x.
 V normal_backward(const V& grad, const V& unit, const V& inverse, const Sizes& axes) {
-  return (grad - reduce(TINY_MEAN, grad, axes, true) - unit * reduce(TINY_MEAN, grad * unit, axes, true)) * inverse;
+  return (grad - reduce(TINY_MEAN, grad, axes, true) -
+          unit * reduce(TINY_MEAN, grad * unit, axes, true)) *
+         inverse;
 }
 V flat(const V& a) {
   const int64_t count = a.numel();
@@ -214,7 +231,8 @@ void batch_norm(Call& c, int64_t running, bool is_training, double momentum, dou
     if (has_running) {
       const double count = static_cast<double>(given.numel()) / static_cast<double>(given.size(1));
       const V apart = normal.x - normal.mean;
-      const V unbiased = reduce(TINY_MEAN, apart * apart, axes, false) * number(normal.x.dtype(), count / (count - 1));
+      const V unbiased = reduce(TINY_MEAN, apart * apart, axes, false) *
+                         number(normal.x.dtype(), count / (count - 1));
       move_towards(c.tensor(first), flat(normal.mean), momentum);
       move_towards(c.tensor(first + 1), unbiased, momentum);
     }
@@ -222,7 +240,8 @@ void batch_norm(Call& c, int64_t running, bool is_training, double momentum, dou
     normal.x = cast(given, wide(given.dtype()));
     const V variance = cast(c.value(first + 1), normal.x.dtype());
     normal.mean = per_channel(cast(c.value(first), normal.x.dtype()), rank);
-    normal.inverse = per_channel(unary(TINY_RSQRT, variance + constant(normal.x.dtype(), epsilon)), rank);
+    normal.inverse =
+        per_channel(unary(TINY_RSQRT, variance + constant(normal.x.dtype(), epsilon)), rank);
   }
   V y = (normal.x - normal.mean) * normal.inverse;
   if (c.has(1)) y = y * per_channel(c.value(1), rank);
@@ -232,7 +251,8 @@ void batch_norm(Call& c, int64_t running, bool is_training, double momentum, dou
   c.give(1, is_training ? flat(normal.mean) : full(normal.x.dtype(), {&none, 1}, 0));
   c.give(2, is_training ? flat(normal.inverse) : full(normal.x.dtype(), {&none, 1}, 0));
 }
-void batch_norm_backward(Call& c) {  // grad, input, weight, running_mean, running_var, mean, invstd, train, eps, mask
+void batch_norm_backward(
+    Call& c) {  // grad, input, weight, running_mean, running_var, mean, invstd, train, eps, mask
   const V given = c.value(1);
   const tiny_dtype dtype = wide(given.dtype());
   const V grad = cast(c.value(0), dtype);
@@ -251,7 +271,9 @@ void batch_norm_backward(Call& c) {  // grad, input, weight, running_mean, runni
   const V scaled = c.has(2) ? grad * per_channel(cast(c.value(2), dtype), rank) : grad;
   const V factor = per_channel(inverse, rank);
   if (mask[0])
-    c.give(0, cast(is_training ? normal_backward(scaled, unit, factor, axes) : scaled * factor, given.dtype()),
+    c.give(0,
+           cast(is_training ? normal_backward(scaled, unit, factor, axes) : scaled * factor,
+                given.dtype()),
            c.tensor(1).suggest_memory_format());
   const tiny_dtype kept = c.has(2) ? c.value(2).dtype() : given.dtype();
   if (mask[1]) c.give(1, cast(reduce(TINY_SUM, grad * unit, axes, false), kept));
@@ -274,7 +296,8 @@ void layer_norm(Call& c) {  // input, normalized_shape, weight, bias, eps
   c.give(1, normal.mean);
   c.give(2, normal.inverse);
 }
-void layer_norm_backward(Call& c) {  // grad, input, normalized_shape, mean, rstd, weight, bias, mask
+void layer_norm_backward(
+    Call& c) {  // grad, input, normalized_shape, mean, rstd, weight, bias, mask
   const V given = c.value(1);
   const tiny_dtype dtype = wide(given.dtype());
   const V grad = cast(c.value(0), dtype);
@@ -317,12 +340,20 @@ void group_norm_backward(Call& c) {  // grad, input, mean, rstd, weight, n, c, h
   const int64_t rows = c.integer(5);
   const int64_t groups = c.integer(8);
   const V inverse = unsqueeze(cast(c.value(3), dtype), 2);
-  const V unit = (grouped(cast(given, dtype), rows, groups) - unsqueeze(cast(c.value(2), dtype), 2)) * inverse;
+  const V unit =
+      (grouped(cast(given, dtype), rows, groups) - unsqueeze(cast(c.value(2), dtype), 2)) * inverse;
   const auto mask = c.argument(9).toBoolList();
   const V scaled = c.has(4) ? grad * per_channel(cast(c.value(4), dtype), given.rank()) : grad;
-  if (mask[0]) c.give(0, cast(reshape(normal_backward(grouped(scaled, rows, groups), unit, inverse, {2}), given.shape()), given.dtype()), c.tensor(1).suggest_memory_format());
+  if (mask[0])
+    c.give(0,
+           cast(reshape(normal_backward(grouped(scaled, rows, groups), unit, inverse, {2}),
+                        given.shape()),
+                given.dtype()),
+           c.tensor(1).suggest_memory_format());
   const Sizes axes = all_but(1, given.rank());
-  if (mask[1]) c.give(1, cast(reduce(TINY_SUM, grad * reshape(unit, given.shape()), axes, false), given.dtype()));
+  if (mask[1])
+    c.give(1,
+           cast(reduce(TINY_SUM, grad * reshape(unit, given.shape()), axes, false), given.dtype()));
   if (mask[2]) c.give(2, cast(reduce(TINY_SUM, grad, axes, false), given.dtype()));
 }
 
@@ -345,8 +376,10 @@ constexpr Row kWindows[] = {
 
 constexpr Row kNorms[] = {
     {"native_batch_norm", [](Call& c) { batch_norm(c, 3, c.flag(5), c.real(6), c.real(7)); }},
-    {"_native_batch_norm_legit", [](Call& c) { batch_norm(c, 3, c.flag(5), c.real(6), c.real(7)); }},
-    {"_native_batch_norm_legit.no_stats", [](Call& c) { batch_norm(c, -1, true, c.real(4), c.real(5)); }},
+    {"_native_batch_norm_legit",
+     [](Call& c) { batch_norm(c, 3, c.flag(5), c.real(6), c.real(7)); }},
+    {"_native_batch_norm_legit.no_stats",
+     [](Call& c) { batch_norm(c, -1, true, c.real(4), c.real(5)); }},
     {"native_batch_norm_backward", batch_norm_backward},
     {"native_layer_norm", layer_norm},
     {"native_layer_norm_backward", layer_norm_backward},

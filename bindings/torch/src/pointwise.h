@@ -3,11 +3,11 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <c10/util/SmallVector.h>
 #include <torch/library.h>
 
 #include <span>
 #include <string_view>
-#include <vector>
 
 #include "value.h"
 
@@ -25,9 +25,9 @@ enum class Types {
 
 class Operands {
  public:
-  std::vector<Value> x;  // undefined where an operand was left out
-  tiny_dtype dtype = 0;  // what they promote to
-  std::vector<const c10::IValue*> parameters;
+  c10::SmallVector<Value, 3> x;  // undefined where an operand was left out
+  tiny_dtype dtype = 0;          // what they promote to
+  c10::SmallVector<const c10::IValue*, 4> parameters;
 
   const Value& operator[](size_t index) const { return x[index]; }
   bool has(size_t parameter) const { return !parameters[parameter]->isNone(); }

@@ -1,5 +1,6 @@
-// Rows that read and write elements by their places: index, gather, scatter, sort, what is found where.
-// What a result's size depends on (nonzero, masked_select, masks as indices) is computed at once.
+// Rows that read and write elements by their places: index, gather, scatter, sort, what is found
+// where. What a result's size depends on (nonzero, masked_select, masks as indices) is computed at
+// once.
 #include <ATen/ExpandUtils.h>
 #include <ATen/MemoryOverlap.h>
 #include <ATen/WrapDimUtils.h>
@@ -21,14 +22,19 @@ V with_axis(const V& a) {
   const int64_t one = 1;
   return a.rank() ? a : reshape(a, {&one, 1});
 }
-V like(const V& a, const V& shape) { return reshape(a, shape.shape()); }
-int64_t axis_of(const Call& c, size_t index, const V& a) { return at::maybe_wrap_dim(c.integer(index), a.rank()); }
+V like(const V& a, const V& shape) {
+  return reshape(a, shape.shape());
+}
+int64_t axis_of(const Call& c, size_t index, const V& a) {
+  return at::maybe_wrap_dim(c.integer(index), a.rank());
+}
 
 void concat_all(Call& c) {  // tensors, dim
   std::vector<V> parts;
   const at::Tensor& out = c.target(0);
   for (const at::Tensor& tensor : c.argument(0).toTensorVector())
-    if (!(tensor.dim() == 1 && tensor.size(0) == 0)) parts.push_back(cast(read(tensor), dtype_of(out.scalar_type())));
+    if (!(tensor.dim() == 1 && tensor.size(0) == 0))
+      parts.push_back(cast(read(tensor), dtype_of(out.scalar_type())));
   if (parts.empty()) return;
   const int64_t axis = at::maybe_wrap_dim(c.integer(1), parts[0].rank());
   c.give(0, parts.size() == 1 ? parts[0] : concat(parts, axis));
@@ -38,7 +44,8 @@ void flip_axes(Call& c) {  // self, dims
   Sizes axes = c.ints(1);
   for (int64_t& axis : axes) axis = at::maybe_wrap_dim(axis, a.rank());
   std::sort(axes.begin(), axes.end());
-  TORCH_CHECK(std::adjacent_find(axes.begin(), axes.end()) == axes.end(), "dim appears multiple times in the list of dims");
+  TORCH_CHECK(std::adjacent_find(axes.begin(), axes.end()) == axes.end(),
+              "dim appears multiple times in the list of dims");
   at::Tensor made = at::empty_like(c.tensor(0), at::MemoryFormat::Preserve);
   write(made, a.rank() ? flip(a, axes) : a);
   c.give(0, std::move(made));
@@ -56,23 +63,29 @@ void roll(Call& c) {  // self, shifts, dims
   const Sizes shifts = c.ints(1);
   const Sizes axes = c.ints(2);
   if (axes.empty()) {
-    TORCH_CHECK(shifts.size() == 1, "shifts and dimensions must align. shifts: ", shifts.size(), ", dims:0");
+    TORCH_CHECK(shifts.size() == 1, "shifts and dimensions must align. shifts: ", shifts.size(),
+                ", dims:0");
     const int64_t count = a.numel();
     return c.give(0, like(rolled(reshape(a, {&count, 1}), 0, shifts[0]), a));
   }
-  TORCH_CHECK(shifts.size() == axes.size(), "shifts and dimensions must align. shifts: ", shifts.size(), ", dims:", axes.size());
-  for (size_t i = 0; i < axes.size(); ++i) a = rolled(a, at::maybe_wrap_dim(axes[i], a.rank()), shifts[i]);
+  TORCH_CHECK(shifts.size() == axes.size(),
+              "shifts and dimensions must align. shifts: ", shifts.size(), ", dims:", axes.size());
+  for (size_t i = 0; i < axes.size(); ++i)
+    a = rolled(a, at::maybe_wrap_dim(axes[i], a.rank()), shifts[i]);
   c.give(0, a);
 }
 
 // ---- Reading ------------------------------------------------------------------------------------
 
-V whole(const V& index) { return cast(index, TINY_INT64); }
+V whole(const V& index) {
+  return cast(index, TINY_INT64);
+}
 
 void select_rows(Call& c) {  // self, dim, index
-  const V self = c.value(0);
+  const V self = c.operand(0);
   const V a = with_axis(self);
-  const V rows = gather(a, with_axis(whole(c.value(2))), at::maybe_wrap_dim(c.integer(1), a.rank()));
+  const V rows =
+      gather(a, with_axis(whole(c.value(2))), at::maybe_wrap_dim(c.integer(1), a.rank()));
   c.give(0, self.rank() ? rows : reshape(rows, {}));
 }
 void gather_along(Call& c) {  // self, dim, index
@@ -91,15 +104,20 @@ V positions_of(const V& flags) {  // of what is true, row-major, [n, rank]
     if (!memory[i]) continue;
     found.resize(found.size() + shape.size());
     auto rest = static_cast<int64_t>(i);
-    for (size_t axis = shape.size(); axis-- > 0; rest /= shape[axis]) found[found.size() - shape.size() + axis] = rest % shape[axis];
+    for (size_t axis = shape.size(); axis-- > 0; rest /= shape[axis])
+      found[found.size() - shape.size() + axis] = rest % shape[axis];
   }
-  const auto count = shape.empty() ? static_cast<int64_t>(!memory.empty() && memory[0]) : static_cast<int64_t>(found.size() / shape.size());
+  const auto count = shape.empty() ? static_cast<int64_t>(!memory.empty() && memory[0])
+                                   : static_cast<int64_t>(found.size() / shape.size());
   const int64_t sizes[] = {count, static_cast<int64_t>(shape.size())};
   return from_data(TINY_INT64, sizes, found.data(), found.size() * sizeof(int64_t));
 }
-void nonzero(Call& c) { c.give(0, positions_of(c.value(0))); }
+void nonzero(Call& c) {
+  c.give(0, positions_of(c.value(0)));
+}
 void select_by_mask(Call& c) {  // self, mask
-  TORCH_CHECK(c.tensor(1).scalar_type() == at::kBool, "masked_select: expected BoolTensor for mask");
+  TORCH_CHECK(c.tensor(1).scalar_type() == at::kBool,
+              "masked_select: expected BoolTensor for mask");
   const auto sizes = at::infer_size(c.tensor(0).sizes(), c.tensor(1).sizes());
   const Sizes shape(sizes.begin(), sizes.end());
   const V a = expand(c.value(0), shape);
@@ -118,10 +136,10 @@ void take(Call& c) {  // self, index
 
 // What indices choose: the indexed axes in front as one, the places in it, and how the result lies.
 struct Choice {
-  V rows;         // [product of the indexed axes, rest..]
-  V places;       // int64, the shape that the indices broadcast to
-  Sizes order;    // self's axes, those with an index first
-  Sizes shape;    // of self in that order
+  V rows;       // [product of the indexed axes, rest..]
+  V places;     // int64, the shape that the indices broadcast to
+  Sizes order;  // self's axes, those with an index first
+  Sizes shape;  // of self in that order
   size_t indexed = 0;
   int64_t first = 0;  // where the axes of `places` stand in a result
 };
@@ -155,21 +173,25 @@ Choice choose(const Call& c, size_t argument) {
   std::vector<int64_t> axes;
   const std::vector<V> indices = indices_of(c, argument, axes);
   const V self = c.value(0);
-  TORCH_CHECK_INDEX(static_cast<int64_t>(axes.size()) <= self.rank(), "too many indices for tensor of dimension ", self.rank());
+  TORCH_CHECK_INDEX(static_cast<int64_t>(axes.size()) <= self.rank(),
+                    "too many indices for tensor of dimension ", self.rank());
   Choice choice;
   choice.order = axes;
   choice.indexed = axes.size();
   for (int64_t axis = 0; axis < self.rank(); ++axis)
     if (std::find(axes.begin(), axes.end(), axis) == axes.end()) choice.order.push_back(axis);
   for (const int64_t axis : choice.order) choice.shape.push_back(self.size(axis));
-  const bool is_one_block = axes.empty() || axes.back() - axes.front() + 1 == static_cast<int64_t>(axes.size());
+  const bool is_one_block =
+      axes.empty() || axes.back() - axes.front() + 1 == static_cast<int64_t>(axes.size());
   choice.first = is_one_block && !axes.empty() ? axes.front() : 0;
   Sizes rows{1};
-  rows.insert(rows.end(), choice.shape.begin() + static_cast<std::ptrdiff_t>(axes.size()), choice.shape.end());
+  rows.insert(rows.end(), choice.shape.begin() + static_cast<std::ptrdiff_t>(axes.size()),
+              choice.shape.end());
   for (size_t k = 0; k < axes.size(); ++k) {
     const int64_t size = choice.shape[k];
     rows[0] *= size;
-    const V index = where(compare(TINY_LT, indices[k], 0), indices[k] + static_cast<double>(size), indices[k]);
+    const V index =
+        where(compare(TINY_LT, indices[k], 0), indices[k] + static_cast<double>(size), indices[k]);
     choice.places = k ? choice.places * static_cast<double>(size) + index : index;
   }
   choice.rows = reshape(permute(self, choice.order), rows);
@@ -208,20 +230,23 @@ void index_put(Call& c) {  // self, indices, values, accumulate
   shape.insert(shape.end(), rows.begin() + 1, rows.end());
   updates.insert(updates.end(), rows.begin() + 1, rows.end());
   Sizes result;
-  for (const int64_t axis : placed_order(choice, rest, false)) result.push_back(shape[static_cast<size_t>(axis)]);
+  for (const int64_t axis : placed_order(choice, rest, false))
+    result.push_back(shape[static_cast<size_t>(axis)]);
   const V values = expand(cast(c.value(2), choice.rows.dtype()), result);
   const V ordered = reshape(permute(values, placed_order(choice, rest, true)), updates);
   const int64_t column[] = {count, 1};
   const V written = onnx("ScatterND", {choice.rows, reshape(choice.places, column), ordered},
                          c.flag(3) ? R"({"reduction":"add"})" : R"({"reduction":"none"})");
   Sizes back(choice.order.size());
-  for (size_t i = 0; i < back.size(); ++i) back[static_cast<size_t>(choice.order[i])] = static_cast<int64_t>(i);
+  for (size_t i = 0; i < back.size(); ++i)
+    back[static_cast<size_t>(choice.order[i])] = static_cast<int64_t>(i);
   write(c.tensor(0), permute(reshape(written, choice.shape), back));
 }
 
 // ---- Writing along an axis ----------------------------------------------------------------------
 
-V scattered(const V& given, int64_t axis, const V& index_given, const V& source_given, const std::string& reduction) {
+V scattered(const V& given, int64_t axis, const V& index_given, const V& source_given,
+            const std::string& reduction) {
   if (index_given.numel() == 0) return given;
   const V a = with_axis(given);
   const V index = with_axis(whole(index_given));
@@ -230,39 +255,61 @@ V scattered(const V& given, int64_t axis, const V& index_given, const V& source_
     source = expand(source, index.shape());
   } else {
     source = with_axis(source);
-    if (source.shape() != index.shape()) source = slice(source, Sizes(static_cast<size_t>(index.rank()), 0), index.shape(), {});
+    if (source.shape() != index.shape())
+      source = slice(source, Sizes(static_cast<size_t>(index.rank()), 0), index.shape(), {});
   }
-  const std::string attributes = R"({"axis":)" + std::to_string(at::maybe_wrap_dim(axis, a.rank())) + R"(,"reduction":")" + reduction + "\"}";
+  const std::string attributes = R"({"axis":)" +
+                                 std::to_string(at::maybe_wrap_dim(axis, a.rank())) +
+                                 R"(,"reduction":")" + reduction + "\"}";
   return like(onnx("ScatterElements", {a, index, source}, attributes.c_str()), given);
 }
-V number_like(const Call& c, size_t index, const V& a) { return value_of_number(c.argument(index).toScalar(), a.dtype()); }
+V number_like(const Call& c, size_t index, const V& a) {
+  return value_of_number(c.argument(index).toScalar(), a.dtype());
+}
 std::string reduction_of(const Call& c, size_t index) {
   const std::string name = c.argument(index).toStringRef();
   return name == "multiply" ? "mul" : name;
 }
-void scatter_tensor(Call& c) { c.give(0, scattered(c.value(0), c.integer(1), c.value(2), c.value(3), "none")); }
-void scatter_number(Call& c) { c.give(0, scattered(c.value(0), c.integer(1), c.value(2), number_like(c, 3, c.value(0)), "none")); }
-void scatter_add(Call& c) { c.give(0, scattered(c.value(0), c.integer(1), c.value(2), c.value(3), "add")); }
-void scatter_tensor_by(Call& c) { c.give(0, scattered(c.value(0), c.integer(1), c.value(2), c.value(3), reduction_of(c, 4))); }
-void scatter_number_by(Call& c) { c.give(0, scattered(c.value(0), c.integer(1), c.value(2), number_like(c, 3, c.value(0)), reduction_of(c, 4))); }
+void scatter_tensor(Call& c) {
+  c.give(0, scattered(c.value(0), c.integer(1), c.value(2), c.value(3), "none"));
+}
+void scatter_number(Call& c) {
+  c.give(0, scattered(c.value(0), c.integer(1), c.value(2), number_like(c, 3, c.value(0)), "none"));
+}
+void scatter_add(Call& c) {
+  c.give(0, scattered(c.value(0), c.integer(1), c.value(2), c.value(3), "add"));
+}
+void scatter_tensor_by(Call& c) {
+  c.give(0, scattered(c.value(0), c.integer(1), c.value(2), c.value(3), reduction_of(c, 4)));
+}
+void scatter_number_by(Call& c) {
+  c.give(0, scattered(c.value(0), c.integer(1), c.value(2), number_like(c, 3, c.value(0)),
+                      reduction_of(c, 4)));
+}
 void scatter_reduced(Call& c) {  // self, dim, index, src, reduce, include_self
   const V self = c.value(0);
   const V index = c.value(2);
   const V source = c.value(3);
   const std::string name = c.argument(4).toStringRef();
   const bool is_mean = name == "mean";
-  const std::string kind = name == "sum" || is_mean ? "add" : name == "prod" ? "mul" : name == "amax" ? "max" : "min";
+  const std::string kind = name == "sum" || is_mean ? "add"
+                           : name == "prod"         ? "mul"
+                           : name == "amax"         ? "max"
+                                                    : "min";
   V base = self;
   const int64_t axis = c.integer(1);
   if (!c.flag(5)) {  // what is written begins without the old element
     const double neutral = kind == "mul" ? 1 : 0;
     V first = constant(self.dtype(), neutral);
     if (kind == "max" || kind == "min") first = scattered(self, axis, index, source, "none");
-    base = first.rank() == self.rank() && (kind == "max" || kind == "min") ? first : scattered(self, axis, index, first, "none");
+    base = first.rank() == self.rank() && (kind == "max" || kind == "min")
+               ? first
+               : scattered(self, axis, index, first, "none");
   }
   V result = scattered(base, axis, index, source, kind);
   if (is_mean) {
-    const V counts = scattered(full(self.dtype(), self.shape(), c.flag(5) ? 1 : 0), axis, index, constant(self.dtype(), 1), "add");
+    const V counts = scattered(full(self.dtype(), self.shape(), c.flag(5) ? 1 : 0), axis, index,
+                               constant(self.dtype(), 1), "add");
     const V divisor = where(compare(TINY_EQ, counts, 0), constant(self.dtype(), 1), counts);
     result = self.is_float() ? result / divisor : binary(TINY_FLOOR_DIV, result, divisor);
   }
@@ -280,13 +327,15 @@ void add_rows_at(Call& c) {  // self, dim, index, source, alpha
   V source = with_axis(c.value(3));
   if (c.argument(4).toScalar().toDouble() != 1) source = source * number_like(c, 4, source);
   const int64_t axis = at::maybe_wrap_dim(c.integer(1), a.rank());
-  c.give(0, like(scattered(a, axis, row_index(c.value(2), source, axis), source, "add"), c.value(0)));
+  c.give(0,
+         like(scattered(a, axis, row_index(c.value(2), source, axis), source, "add"), c.value(0)));
 }
 void copy_rows_at(Call& c) {  // self, dim, index, source
   const V a = with_axis(c.value(0));
   const V source = with_axis(c.value(3));
   const int64_t axis = at::maybe_wrap_dim(c.integer(1), a.rank());
-  c.give(0, like(scattered(a, axis, row_index(c.value(2), source, axis), source, "none"), c.value(0)));
+  c.give(0,
+         like(scattered(a, axis, row_index(c.value(2), source, axis), source, "none"), c.value(0)));
 }
 void fill_rows(Call& c, const V& value) {  // self, dim, index, value
   const V a = with_axis(c.value(0));
@@ -294,7 +343,8 @@ void fill_rows(Call& c, const V& value) {  // self, dim, index, value
   Sizes shape = a.shape();
   shape[static_cast<size_t>(axis)] = c.value(2).numel();
   const V source = expand(cast(value, a.dtype()), shape);
-  write(c.tensor(0), like(scattered(a, axis, row_index(c.value(2), source, axis), source, "none"), c.value(0)));
+  write(c.tensor(0),
+        like(scattered(a, axis, row_index(c.value(2), source, axis), source, "none"), c.value(0)));
 }
 void embedding_backward(Call& c) {  // grad, indices, num_weights, padding_idx, scale_grad_by_freq
   const V grad = c.value(0);
@@ -308,21 +358,26 @@ void embedding_backward(Call& c) {  // grad, indices, num_weights, padding_idx, 
   const V places = reshape(given, column);
   V updates = cast(reshape(grad, lines), wide(grad.dtype()));
   if (count == 0) return c.give(0, full(grad.dtype(), table, 0));
-  if (c.integer(3) >= 0) updates = where(compare(TINY_EQ, places, static_cast<double>(c.integer(3))), constant(updates.dtype(), 0), updates);
+  if (c.integer(3) >= 0)
+    updates = where(compare(TINY_EQ, places, static_cast<double>(c.integer(3))),
+                    constant(updates.dtype(), 0), updates);
   if (c.flag(4)) {
     const V ones = full(updates.dtype(), {&count, 1}, 1);
-    const V counts = onnx("ScatterND", {full(updates.dtype(), {&rows, 1}, 0), places, ones}, R"({"reduction":"add"})");
+    const V counts = onnx("ScatterND", {full(updates.dtype(), {&rows, 1}, 0), places, ones},
+                          R"({"reduction":"add"})");
     updates = updates / gather(counts, places, 0);
   }
-  c.give(0, cast(onnx("ScatterND", {full(updates.dtype(), table, 0), places, updates}, R"({"reduction":"add"})"), grad.dtype()));
+  c.give(0, cast(onnx("ScatterND", {full(updates.dtype(), table, 0), places, updates},
+                      R"({"reduction":"add"})"),
+                 grad.dtype()));
 }
 
 // ---- Order --------------------------------------------------------------------------------------
 
 void give_sorted(Call& c, const V& given, int64_t count, int64_t dim, bool is_largest) {
   const V a = with_axis(given.dtype() == TINY_BOOL ? cast(given, TINY_UINT8) : given);
-  const std::string attributes = R"({"axis":)" + std::to_string(at::maybe_wrap_dim(dim, a.rank())) + R"(,"largest":)" +
-                                 (is_largest ? "1" : "0") + R"(,"sorted":1})";
+  const std::string attributes = R"({"axis":)" + std::to_string(at::maybe_wrap_dim(dim, a.rank())) +
+                                 R"(,"largest":)" + (is_largest ? "1" : "0") + R"(,"sorted":1})";
   const V inputs[] = {a, full(TINY_INT64, Sizes{1}, static_cast<double>(count))};
   const std::vector<V> both = onnx("TopK", inputs, attributes.c_str(), 2);
   for (size_t i = 0; i < 2; ++i) c.give(i, given.rank() ? both[i] : reshape(both[i], {}));
@@ -333,9 +388,12 @@ void sort(Call& c) {  // self, stable, dim, descending
     c.give(0, a);
     return c.give(1, full(TINY_INT64, a.shape(), 0));
   }
-  give_sorted(c, a, with_axis(a).size(at::maybe_wrap_dim(c.integer(2), with_axis(a).rank())), c.integer(2), c.flag(3));
+  give_sorted(c, a, with_axis(a).size(at::maybe_wrap_dim(c.integer(2), with_axis(a).rank())),
+              c.integer(2), c.flag(3));
 }
-void top(Call& c) { give_sorted(c, c.value(0), c.integer(1), c.integer(2), c.flag(3)); }
+void top(Call& c) {
+  give_sorted(c, c.value(0), c.integer(1), c.integer(2), c.flag(3));
+}
 
 constexpr Row kPositions[] = {
     {"cat.out", concat_all},
@@ -363,7 +421,9 @@ constexpr Row kPositions[] = {
     {"topk.values", top},
 };
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) { add_rows(m, kPositions); }
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  add_rows(m, kPositions);
+}
 
 }  // namespace
 

@@ -1,5 +1,5 @@
-// Rows of reductions and of what is made of them along an axis.  Sizes and dtypes of results with out=
-// are PyTorch's, computed by its own functions before these run.
+// Rows of reductions and of what is made of them along an axis.  Sizes and dtypes of results with
+// out= are PyTorch's, computed by its own functions before these run.
 #include <ATen/WrapDimUtils.h>
 
 #include <algorithm>
@@ -15,7 +15,9 @@ namespace {
 using V = Value;
 
 // What the result's dtype is: that of the tensor which the call brought.
-tiny_dtype target_dtype(const Call& c) { return dtype_of(c.target(0).scalar_type()); }
+tiny_dtype target_dtype(const Call& c) {
+  return dtype_of(c.target(0).scalar_type());
+}
 
 V extremum(tiny_reduce_op op, const V& a, const Sizes& axes, bool keepdims) {
   if (a.dtype() != TINY_BOOL) return reduce(op, a, axes, keepdims);
@@ -35,8 +37,10 @@ void mean(Call& c) {
 }
 void nansum(Call& c) {
   const V given = c.value(0);
-  const V a = given.is_float() ? where(unary(TINY_IS_NAN, given), constant(given.dtype(), 0), given) : given;
-  c.give(0, reduce(TINY_SUM, cast(a, target_dtype(c)), axes_of(c.argument(1), a.rank()), c.flag(2)));
+  const V a = given.is_float() ? where(unary(TINY_IS_NAN, given), constant(given.dtype(), 0), given)
+                               : given;
+  c.give(0,
+         reduce(TINY_SUM, cast(a, target_dtype(c)), axes_of(c.argument(1), a.rank()), c.flag(2)));
 }
 void product_along(Call& c) {  // self, dim, keepdim, dtype
   const V a = cast(c.value(0), target_dtype(c));
@@ -45,7 +49,9 @@ void product_along(Call& c) {  // self, dim, keepdim, dtype
 void product(Call& c) {  // self, dtype
   const at::Tensor& self = c.tensor(0);
   const bool counts = at::isIntegralType(self.scalar_type(), true);
-  const at::ScalarType made = c.has(1) ? c.argument(1).toScalarType() : counts ? at::kLong : self.scalar_type();
+  const at::ScalarType made = c.has(1) ? c.argument(1).toScalarType()
+                              : counts ? at::kLong
+                                       : self.scalar_type();
   const V a = cast(c.value(0), dtype_of(made));
   c.give(0, cast(reduce(TINY_PROD, a, axes_of({}, a.rank()), false), dtype_of(made)));
 }
@@ -57,8 +63,9 @@ void extremum_along(Call& c) {  // self, dim[], keepdim
 template <tiny_reduce_op op>
 void extremum_of_all(Call& c) {
   const V a = c.value(0);
-  TORCH_CHECK(a.numel() > 0, "max(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
-                             "reduction dim with the 'dim' argument.");
+  TORCH_CHECK(a.numel() > 0,
+              "max(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
+              "reduction dim with the 'dim' argument.");
   c.give(0, extremum(op, a, axes_of({}, a.rank()), false));
 }
 template <tiny_reduce_op op>
@@ -76,7 +83,8 @@ V position(const V& given, bool greatest, int64_t axis, bool keepdims) {
   const V a = given.dtype() == TINY_BOOL ? cast(given, TINY_UINT8) : given;
   tiny_tensor* out = nullptr;
   const tiny_flags flags = keepdims ? TINY_FLAG_KEEPDIMS : 0;
-  check(greatest ? tiny_argmax(a.handle(), axis, flags, &out) : tiny_argmin(a.handle(), axis, flags, &out));
+  check(greatest ? tiny_argmax(a.handle(), axis, flags, &out)
+                 : tiny_argmin(a.handle(), axis, flags, &out));
   return V(out);
 }
 template <bool greatest>
@@ -142,7 +150,8 @@ V norm(const V& given, double order, const Sizes& axes, bool keepdims) {
   if (order == 1) return reduce(TINY_SUM, a, axes, keepdims);
   if (order == 2) return unary(TINY_SQRT, reduce(TINY_SUM, a * a, axes, keepdims));
   const V power = constant(a.dtype(), order);
-  return binary(TINY_POW, reduce(TINY_SUM, binary(TINY_POW, a, power), axes, keepdims), constant(a.dtype(), 1 / order));
+  return binary(TINY_POW, reduce(TINY_SUM, binary(TINY_POW, a, power), axes, keepdims),
+                constant(a.dtype(), 1 / order));
 }
 void vector_norm(Call& c) {  // self, ord, dim, keepdim, dtype
   const V a = cast(c.value(0), wide(target_dtype(c)));
@@ -221,7 +230,9 @@ constexpr Row kReductions[] = {
     {"_log_softmax_backward_data.out", softmax_backward<true>},
 };
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) { add_rows(m, kReductions); }
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  add_rows(m, kReductions);
+}
 
 }  // namespace
 

@@ -5,10 +5,9 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <map>
 #include <numeric>
 #include <unordered_map>
-#include <unordered_set>
+#include <utility>
 
 #include "layout.h"
 
@@ -21,8 +20,15 @@ struct Contents {
   char* address = nullptr;
   Value form;
   c10::DimVector sizes, strides;  // of form
-  Value flat;  // its cell, and form's, is nobody else's: a write to it is no write to them
-  bool is_in_order = true;  // flat's cell has its elements in the storage's order
+  Value flat;
+  // Another storage may have this value, by movement of it or as it is: who writes to a part has to
+  // have a value of its own first.
+  bool is_shared = false;
+  Contents* previous = nullptr;  // among those that are alive
+  Contents* next = nullptr;
+  bool is_pending = false;   // written since all was computed
+  bool is_own_cell = false;  // form was made by an operation: its cell has these elements alone
+  bool is_in_order = true;   // flat's cell has its elements in the storage's order
 };
 
 // The lock outlives every storage, as the context does.
@@ -30,14 +36,27 @@ std::recursive_mutex& lock() {
   static auto& mutex = *new std::recursive_mutex;
   return mutex;
 }
-std::unordered_set<Contents*>& pending() {
-  static auto& set = *new std::unordered_set<Contents*>;
-  return set;
+// Every storage that is alive: a ring around this one.
+Contents& living() {
+  static auto& ring = *[] {
+    auto* const made = new Contents;
+    made->previous = made->next = made;
+    return made;
+  }();
+  return ring;
 }
-std::map<char*, Contents*>& living() {
-  static auto& map = *new std::map<char*, Contents*>;
-  return map;
+void enter(Contents& contents) {
+  Contents& ring = living();
+  contents.previous = ring.previous;
+  contents.next = &ring;
+  ring.previous->next = &contents;
+  ring.previous = &contents;
 }
+void leave(Contents& contents) {
+  contents.previous->next = contents.next;
+  contents.next->previous = contents.previous;
+}
+
 int64_t pending_writes = 0;
 int64_t flushes = 0;
 
@@ -72,7 +91,8 @@ class Region {
   void reserve(size_t size) {
     TORCH_CHECK_WITH(OutOfMemoryError, size <= kBytes, "tiny: a storage of ", size,
                      " bytes; at most ", kBytes, " have addresses");
-    void* const got = mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* const got =
+        mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     TORCH_CHECK_WITH(OutOfMemoryError, got != MAP_FAILED, "tiny: no ", kBytes,
                      " bytes of addresses can be reserved (ulimit -v?)");
     base_ = static_cast<char*>(got);
@@ -92,11 +112,8 @@ Region& region() {
 void drop(void* context) {
   const std::lock_guard guard(lock());
   auto* const contents = static_cast<Contents*>(context);
-  pending().erase(contents);
-  if (contents->address) {
-    living().erase(contents->address);
-    region().give(contents->address, contents->bytes);
-  }
+  leave(*contents);
+  if (contents->address) region().give(contents->address, contents->bytes);
   delete contents;
 }
 
@@ -105,16 +122,15 @@ class TinyAllocator final : public c10::Allocator {
   c10::DataPtr allocate(size_t bytes) override {
     auto* const contents = new Contents;
     contents->bytes = bytes;
-    if (bytes) {
-      const std::lock_guard guard(lock());
-      contents->address = region().take(bytes);
-      living()[contents->address] = contents;
-    }
+    const std::lock_guard guard(lock());
+    enter(*contents);
+    if (bytes) contents->address = region().take(bytes);
     return {contents->address, contents, &drop, c10::Device(c10::DeviceType::PrivateUse1, 0)};
   }
   c10::DeleterFnPtr raw_deleter() const override { return nullptr; }
   void copy_data(void*, const void*, std::size_t) const override {
-    TORCH_CHECK_NOT_IMPLEMENTED(false, "tiny: storages are copied as tensors (clone), not as memory");
+    TORCH_CHECK_NOT_IMPLEMENTED(false,
+                                "tiny: storages are copied as tensors (clone), not as memory");
   }
 };
 
@@ -132,11 +148,10 @@ Place place_of(const at::Tensor& tensor) {
   if (pointer.get_deleter() == &drop) return {*static_cast<Contents*>(pointer.get_context())};
   // PyTorch makes storages of addresses, too, when it writes files: part of one that is alive.
   auto* const address = static_cast<char*>(const_cast<void*>(pointer.get()));
-  const auto after = living().upper_bound(address);
-  TORCH_CHECK(after != living().begin(), "tiny: no storage of device \"tiny\" is at the address of a tensor");
-  Contents& contents = *std::prev(after)->second;
-  TORCH_CHECK(address < contents.address + contents.bytes, "tiny: no storage of device \"tiny\" is at the address of a tensor");
-  return {contents, address - contents.address};
+  for (Contents* it = living().next; it != &living(); it = it->next)
+    if (it->address && address >= it->address && address < it->address + it->bytes)
+      return {*it, address - it->address};
+  TORCH_CHECK(false, "tiny: no storage of device \"tiny\" is at the address of a tensor");
 }
 
 // As a tensor that begins where the storage does.
@@ -146,7 +161,9 @@ Layout layout_in(const Place& place, const at::Tensor& tensor) {
   return layout;
 }
 
-size_t item_bytes(tiny_dtype dtype) { return tiny_dtype_size(dtype); }
+size_t item_bytes(tiny_dtype dtype) {
+  return tiny_dtype_size(dtype);
+}
 
 // The bits of `flat` as elements of another size: no operation of the engine, so memory is read.
 Value recut(const Value& flat, tiny_dtype dtype, size_t bytes) {
@@ -166,8 +183,9 @@ Value flattened(Contents& contents) {
   std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
     return contents.strides[static_cast<size_t>(a)] > contents.strides[static_cast<size_t>(b)];
   });
-  contents.is_in_order = std::is_sorted(order.begin(), order.end());
-  const Value ordered = contents.is_in_order ? contents.form : permute(contents.form, order);
+  const bool is_sorted = std::is_sorted(order.begin(), order.end());
+  contents.is_in_order = is_sorted && contents.is_own_cell;
+  const Value ordered = is_sorted ? contents.form : permute(contents.form, order);
   const int64_t count = ordered.numel();
   return reshape(ordered, {&count, 1});
 }
@@ -194,13 +212,19 @@ Value flat_for(Contents& contents, tiny_dtype dtype, const Layout& layout) {
 }
 
 void note_write(Contents& contents) {
-  pending().insert(&contents);
+  contents.is_pending = true;
   if (++pending_writes > kPendingWritesMax) flush();
 }
 
+bool has_sizes(const Value& value, at::IntArrayRef sizes) {
+  int64_t dims[TINY_RANK_MAX];
+  size_t rank = 0;
+  check(tiny_tensor_shape(value.handle(), dims, TINY_RANK_MAX, &rank));
+  return rank == sizes.size() && std::equal(sizes.begin(), sizes.end(), dims);
+}
+
 Value with_sizes(const Value& value, at::IntArrayRef sizes) {
-  const Sizes shape = value.shape();
-  if (shape.size() == sizes.size() && std::equal(shape.begin(), shape.end(), sizes.begin())) return value;
+  if (has_sizes(value, sizes)) return value;
   return expand(value, {sizes.data(), sizes.size()});
 }
 
@@ -220,7 +244,8 @@ void write_overlapping(Contents& contents, const Layout& layout, const Value& va
     int64_t rest = i;
     for (size_t axis = layout.sizes.size(); axis-- > 0; rest /= layout.sizes[axis])
       at += rest % layout.sizes[axis] * layout.strides[axis];
-    std::memcpy(memory.data() + static_cast<size_t>(at) * item, given.data() + static_cast<size_t>(i) * item, item);
+    std::memcpy(memory.data() + static_cast<size_t>(at) * item,
+                given.data() + static_cast<size_t>(i) * item, item);
   }
   const int64_t count = flat.numel();
   contents.flat = from_data(dtype, {&count, 1}, memory.data(), memory.size());
@@ -241,7 +266,11 @@ void write_part(const Place& place, const at::Tensor& tensor, Value value) {
   if (may_overlap(target)) {
     write_overlapping(contents, layout, with_sizes(value, tensor.sizes()));
   } else {
-    const Value flat = flat_for(contents, value.dtype(), target);
+    Value flat = flat_for(contents, value.dtype(), target);
+    if (std::exchange(contents.is_shared, false)) {
+      flat = fresh(flat);
+      contents.is_in_order = true;
+    }
     assign(view_of(flat, target), value);
     contents.flat = flat;  // another dtype's bits, perhaps
   }
@@ -252,57 +281,98 @@ void write_part(const Place& place, const at::Tensor& tensor, Value value) {
 
 tiny_dtype dtype_of(at::ScalarType type, const char* what) {
   switch (type) {
-    case at::kBool: return TINY_BOOL;
-    case at::kChar: return TINY_INT8;
-    case at::kShort: return TINY_INT16;
-    case at::kInt: return TINY_INT32;
-    case at::kLong: return TINY_INT64;
-    case at::kByte: return TINY_UINT8;
-    case at::kUInt16: return TINY_UINT16;
-    case at::kUInt32: return TINY_UINT32;
-    case at::kUInt64: return TINY_UINT64;
-    case at::kHalf: return TINY_FLOAT16;
-    case at::kBFloat16: return TINY_BFLOAT16;
-    case at::kFloat: return TINY_FLOAT32;
-    case at::kDouble: return TINY_FLOAT64;
-    default: break;
+    case at::kBool:
+      return TINY_BOOL;
+    case at::kChar:
+      return TINY_INT8;
+    case at::kShort:
+      return TINY_INT16;
+    case at::kInt:
+      return TINY_INT32;
+    case at::kLong:
+      return TINY_INT64;
+    case at::kByte:
+      return TINY_UINT8;
+    case at::kUInt16:
+      return TINY_UINT16;
+    case at::kUInt32:
+      return TINY_UINT32;
+    case at::kUInt64:
+      return TINY_UINT64;
+    case at::kHalf:
+      return TINY_FLOAT16;
+    case at::kBFloat16:
+      return TINY_BFLOAT16;
+    case at::kFloat:
+      return TINY_FLOAT32;
+    case at::kDouble:
+      return TINY_FLOAT64;
+    default:
+      break;
   }
-  TORCH_CHECK_NOT_IMPLEMENTED(false, what, ": tensors of ", type, " are not supported on device \"tiny\"");
+  TORCH_CHECK_NOT_IMPLEMENTED(false, what, ": tensors of ", type,
+                              " are not supported on device \"tiny\"");
 }
 
 at::ScalarType scalar_type_of(tiny_dtype type) {
-  constexpr at::ScalarType kTypes[] = {at::kBool,   at::kChar,   at::kShort,    at::kInt,  at::kLong,
-                                       at::kByte,   at::kUInt16, at::kUInt32,   at::kUInt64, at::kHalf,
-                                       at::kBFloat16, at::kFloat, at::kDouble};
+  constexpr at::ScalarType kTypes[] = {
+      at::kBool,   at::kChar,   at::kShort, at::kInt,      at::kLong,  at::kByte,  at::kUInt16,
+      at::kUInt32, at::kUInt64, at::kHalf,  at::kBFloat16, at::kFloat, at::kDouble};
   TORCH_CHECK(type >= TINY_BOOL && type <= TINY_FLOAT64, "tiny: no type of PyTorch is ", type);
   return kTypes[type - TINY_BOOL];
 }
 
-c10::Allocator* allocator() { return &tiny_allocator; }
+c10::Allocator* allocator() {
+  return &tiny_allocator;
+}
 
-Value read(const at::Tensor& tensor) {
-  if (tensor.is_neg()) return -read(tensor._neg_view());
-  const std::lock_guard guard(lock());
-  const Place place = place_of(tensor);
+namespace {
+
+Value value_at(const Place& place, const at::Tensor& tensor) {
   Contents& contents = place.contents;
   const tiny_dtype dtype = dtype_of(tensor.scalar_type());
-  if (contents.form && place.offset == 0 && tensor.storage_offset() == 0 && tensor.sizes() == contents.sizes &&
-      tensor.strides() == contents.strides && contents.form.dtype() == dtype)
+  if (contents.form && place.offset == 0 && tensor.storage_offset() == 0 &&
+      tensor.sizes() == contents.sizes && tensor.strides() == contents.strides &&
+      contents.form.dtype() == dtype)
     return contents.form;
   if (tensor.numel() == 0) return full(dtype, {tensor.sizes().data(), tensor.sizes().size()}, 0);
   const Layout layout = layout_in(place, tensor);
   return view_of(flat_for(contents, dtype, layout), layout);
 }
 
-void write(const at::Tensor& tensor, const Value& given) {
+}  // namespace
+
+Value read(const at::Tensor& tensor) {
+  if (tensor.is_neg()) return -read(tensor._neg_view());
+  const std::lock_guard guard(lock());
+  const Place place = place_of(tensor);
+  place.contents.is_shared = true;
+  return value_at(place, tensor);
+}
+
+Value read_operand(const at::Tensor& tensor) {
+  if (tensor.is_neg()) return -read_operand(tensor._neg_view());
+  const std::lock_guard guard(lock());
+  return value_at(place_of(tensor), tensor);
+}
+
+namespace {
+
+void put(const at::Tensor& tensor, const Value& given, bool is_new) {
   const std::lock_guard guard(lock());
   const Place place = place_of(tensor);
   Contents& contents = place.contents;
-  Value value = with_sizes(cast(given, dtype_of(tensor.scalar_type())), tensor.sizes());
+  Value value = cast(given, dtype_of(tensor.scalar_type()));
+  if (!has_sizes(value, tensor.sizes())) {
+    value = with_sizes(value, tensor.sizes());
+    is_new = false;
+  }
   if (tensor.is_neg()) value = -value;
   if (tensor.numel() == 0) return;
   if (covers(contents, tensor)) {
-    contents.form = fresh(value);
+    contents.form = std::move(value);
+    contents.is_shared = !is_new;
+    contents.is_own_cell = is_new;
     contents.sizes = tensor.sizes();
     contents.strides = tensor.strides();
     contents.flat = Value();
@@ -312,13 +382,23 @@ void write(const at::Tensor& tensor, const Value& given) {
   note_write(contents);
 }
 
+}  // namespace
+
+void write(const at::Tensor& tensor, const Value& value) {
+  put(tensor, value, false);
+}
+void write_new(const at::Tensor& tensor, const Value& value) {
+  put(tensor, value, true);
+}
+
 void flush() {
   const std::lock_guard guard(lock());
+  if (pending_writes == 0) return;
   pending_writes = 0;
-  if (pending().empty()) return;
   std::vector<Value> values;
-  for (const Contents* contents : pending()) values.push_back(contents->form ? contents->form : contents->flat);
-  pending().clear();
+  for (Contents* it = living().next; it != &living(); it = it->next)
+    if (std::exchange(it->is_pending, false)) values.push_back(it->form ? it->form : it->flat);
+  if (values.empty()) return;
   std::vector<tiny_tensor*> handles;
   handles.reserve(values.size());
   for (const Value& value : values) handles.push_back(value.handle());
@@ -326,7 +406,9 @@ void flush() {
   realize(handles);
 }
 
-int64_t flush_count() { return flushes; }
+int64_t flush_count() {
+  return flushes;
+}
 
 void resize_bytes(const c10::Storage& storage, size_t bytes) {
   const std::lock_guard guard(lock());
@@ -343,7 +425,9 @@ void resize_bytes(const c10::Storage& storage, size_t bytes) {
     } else {
       const int64_t zero = 0;
       const int64_t change = static_cast<int64_t>(bytes / item) - flat.numel();
-      made.flat = fresh(pad(flat, {&zero, 1}, {&change, 1}, 0));
+      made.flat = pad(flat, {&zero, 1}, {&change, 1}, 0);
+      made.is_shared = true;
+      made.is_in_order = false;
     }
     note_write(made);
   }

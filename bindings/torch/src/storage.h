@@ -30,8 +30,14 @@ c10::Allocator* allocator();
 
 // The value of a tensor of this device, with its sizes.
 Value read(const at::Tensor& tensor);
+// The same for who only computes with it: what becomes of it is another value, made by an
+// operation.
+Value read_operand(const at::Tensor& tensor);
 // The tensor's elements become `value`, which broadcasts and is converted.
 void write(const at::Tensor& tensor, const Value& value);
+// The same of a value that an operation, not movement, made, and of which nobody else keeps a
+// handle.
+void write_new(const at::Tensor& tensor, const Value& value);
 
 // Computes what every living storage waits for, in one schedule.
 void flush();

@@ -27,36 +27,40 @@ at::ScalarType made_type(std::optional<at::ScalarType> type, std::optional<at::L
   return made;
 }
 
-Tensor empty(at::IntArrayRef sizes, std::optional<at::ScalarType> type, std::optional<at::Layout> layout,
-             std::optional<at::Device>, std::optional<bool> pin,
+Tensor empty(at::IntArrayRef sizes, std::optional<at::ScalarType> type,
+             std::optional<at::Layout> layout, std::optional<at::Device>, std::optional<bool> pin,
              std::optional<at::MemoryFormat> format) {
   TORCH_CHECK(!pin.value_or(false), "Only dense CPU tensors can be pinned");
-  return at::detail::empty_generic(sizes, allocator(), kKeys, made_type(type, layout, "empty"), format);
+  return at::detail::empty_generic(sizes, allocator(), kKeys, made_type(type, layout, "empty"),
+                                   format);
 }
 
-Tensor empty_strided(at::IntArrayRef sizes, at::IntArrayRef strides, std::optional<at::ScalarType> type,
-                     std::optional<at::Layout> layout, std::optional<at::Device>,
-                     std::optional<bool> pin) {
+Tensor empty_strided(at::IntArrayRef sizes, at::IntArrayRef strides,
+                     std::optional<at::ScalarType> type, std::optional<at::Layout> layout,
+                     std::optional<at::Device>, std::optional<bool> pin) {
   TORCH_CHECK(!pin.value_or(false), "Only dense CPU tensors can be pinned");
   return at::detail::empty_strided_generic(sizes, strides, allocator(), kKeys,
                                            made_type(type, layout, "empty_strided"));
 }
 
-Tensor zeros(at::IntArrayRef sizes, std::optional<at::ScalarType> type, std::optional<at::Layout> layout,
-             std::optional<at::Device> device, std::optional<bool> pin) {
+Tensor zeros(at::IntArrayRef sizes, std::optional<at::ScalarType> type,
+             std::optional<at::Layout> layout, std::optional<at::Device> device,
+             std::optional<bool> pin) {
   const Tensor made = empty(sizes, type, layout, device, pin, std::nullopt);
   write(made, constant(dtype_of(made.scalar_type()), 0));
   return made;
 }
 
 void grow(c10::TensorImpl& tensor) {
-  const auto needed = at::detail::computeStorageNbytes(tensor.sizes(), tensor.strides(), tensor.itemsize(),
-                                                       static_cast<size_t>(tensor.storage_offset()));
+  const auto needed =
+      at::detail::computeStorageNbytes(tensor.sizes(), tensor.strides(), tensor.itemsize(),
+                                       static_cast<size_t>(tensor.storage_offset()));
   const c10::Storage& storage = tensor.unsafe_storage();
   if (tensor.numel() && needed > storage.nbytes()) resize_bytes(storage, needed);
 }
 
-const Tensor& resize_(const Tensor& self, at::IntArrayRef sizes, std::optional<at::MemoryFormat> format) {
+const Tensor& resize_(const Tensor& self, at::IntArrayRef sizes,
+                      std::optional<at::MemoryFormat> format) {
   c10::TensorImpl& impl = *self.unsafeGetTensorImpl();
   if (impl.sizes() != sizes) {
     impl.set_sizes_contiguous(sizes);
@@ -90,7 +94,8 @@ Tensor& set_storage(Tensor& self, at::Storage source) {
 
 Tensor& set_tensor(Tensor& self, const Tensor& source) {
   if (self.unsafeGetTensorImpl() == source.unsafeGetTensorImpl()) return self;
-  return set_storage_at(self, source.storage(), source.storage_offset(), source.sizes(), source.strides());
+  return set_storage_at(self, source.storage(), source.storage_offset(), source.sizes(),
+                        source.strides());
 }
 
 Tensor& set_nothing(Tensor& self) {
@@ -102,14 +107,18 @@ Tensor as_strided(const Tensor& self, at::IntArrayRef sizes, at::IntArrayRef str
                   std::optional<int64_t> offset) {
   return at::native::as_strided_tensorimpl(self, sizes, strides, offset);
 }
-Tensor view(const Tensor& self, at::IntArrayRef sizes) { return at::native::view(self, sizes); }
+Tensor view(const Tensor& self, at::IntArrayRef sizes) {
+  return at::native::view(self, sizes);
+}
 Tensor reshape_alias(const Tensor& self, at::IntArrayRef sizes, at::IntArrayRef strides) {
   return at::native::_reshape_alias(self, sizes, strides);
 }
 Tensor unfold(const Tensor& self, int64_t dimension, int64_t size, int64_t step) {
   return at::native::unfold(self, dimension, size, step);
 }
-bool is_set_to(const Tensor& self, const Tensor& source) { return at::native::is_set_to(self, source); }
+bool is_set_to(const Tensor& self, const Tensor& source) {
+  return at::native::is_set_to(self, source);
+}
 
 // ---- Copies -------------------------------------------------------------------------------------
 
@@ -117,12 +126,12 @@ void copy_from_host(const Tensor& source, const Tensor& target) {
   // A number is part of kernels, as a number of a program is.
   const Tensor rows = source.contiguous();
   const at::IntArrayRef sizes = rows.sizes();
-  write(target, from_data(dtype_of(rows.scalar_type(), "copy_"), {sizes.data(), sizes.size()},
-                          rows.const_data_ptr(), rows.nbytes()));
+  write_new(target, from_data(dtype_of(rows.scalar_type(), "copy_"), {sizes.data(), sizes.size()},
+                              rows.const_data_ptr(), rows.nbytes()));
 }
 
 void copy_to_host(const Tensor& source, const Tensor& target) {
-  const Value value = tiny_torch::read(source);
+  const Value value = read_operand(source);
   flush();
   if (target.is_contiguous() && target.scalar_type() == source.scalar_type() &&
       target.sizes() == source.sizes() && !target.is_conj() && !target.is_neg()) {
@@ -141,8 +150,8 @@ Tensor copy_from(const Tensor& self, const Tensor& target, bool) {
     return target;
   }
   at::assert_no_internal_overlap(target);
-  TORCH_CHECK(at::is_expandable_to(self.sizes(), target.sizes()), "The size of tensor a ", target.sizes(),
-              " must match the size of tensor b ", self.sizes());
+  TORCH_CHECK(at::is_expandable_to(self.sizes(), target.sizes()), "The size of tensor a ",
+              target.sizes(), " must match the size of tensor b ", self.sizes());
   if (!self.is_privateuseone()) {
     copy_from_host(self, target);
     return target;
@@ -158,7 +167,7 @@ Tensor copy_from_and_resize(const Tensor& self, const Tensor& target) {
 }
 
 at::Scalar local_scalar_dense(const Tensor& self) {
-  const Tensor host = at::empty({}, self.options().device(at::kCPU));
+  const Tensor host = at::empty(self.sizes(), self.options().device(at::kCPU));
   copy_to_host(self, host);
   return host.item();
 }
@@ -183,13 +192,26 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
 }
 
 // A view that is negated copies like any other: without these a copy of one would ask for a copy.
-TORCH_LIBRARY_IMPL(aten, Negative, m) { m.impl("_copy_from", torch::CppFunction::makeFallthrough()); }
-TORCH_LIBRARY_IMPL(aten, Conjugate, m) { m.impl("_copy_from", torch::CppFunction::makeFallthrough()); }
+TORCH_LIBRARY_IMPL(aten, Negative, m) {
+  m.impl("_copy_from", torch::CppFunction::makeFallthrough());
+}
+TORCH_LIBRARY_IMPL(aten, Conjugate, m) {
+  m.impl("_copy_from", torch::CppFunction::makeFallthrough());
+}
 
 // What Python asks of the library itself.
 TORCH_LIBRARY(tiny, m) {
   m.def("flush() -> ()", [] { flush(); });
   m.def("flush_count() -> int", [] { return flush_count(); });
+  m.def("memory_used() -> int", [] {
+    int64_t launches = 0;
+    int64_t used = 0;
+    double operations = 0;
+    double bytes = 0;
+    double seconds = 0;
+    check(tiny_context_totals(context(), &launches, &operations, &bytes, &seconds, &used));
+    return used;
+  });
   m.def("counters() -> str", [] {
     tiny_report* report = nullptr;
     check(tiny_context_counters(context(), &report));

@@ -116,7 +116,9 @@ Value full(tiny_dtype dtype, SizesRef sizes, double value) {
   });
 }
 
-Value constant(tiny_dtype dtype, double value) { return full(dtype, {}, value); }
+Value constant(tiny_dtype dtype, double value) {
+  return full(dtype, {}, value);
+}
 
 Value number(tiny_dtype dtype, double value) {
   if (is_short(value) || dtype < TINY_FLOAT16) return constant(dtype, value);
@@ -155,20 +157,24 @@ Value fresh(const Value& value) {
 }
 
 Value reshape(const Value& a, SizesRef sizes) {
-  return made([&](tiny_tensor** out) { return tiny_reshape(a.handle(), sizes.data(), sizes.size(), out); });
+  return made(
+      [&](tiny_tensor** out) { return tiny_reshape(a.handle(), sizes.data(), sizes.size(), out); });
 }
 
 Value permute(const Value& a, SizesRef axes) {
-  return made([&](tiny_tensor** out) { return tiny_permute(a.handle(), axes.data(), axes.size(), out); });
+  return made(
+      [&](tiny_tensor** out) { return tiny_permute(a.handle(), axes.data(), axes.size(), out); });
 }
 
 Value expand(const Value& a, SizesRef sizes) {
-  return made([&](tiny_tensor** out) { return tiny_expand(a.handle(), sizes.data(), sizes.size(), out); });
+  return made(
+      [&](tiny_tensor** out) { return tiny_expand(a.handle(), sizes.data(), sizes.size(), out); });
 }
 
 Value flip(const Value& a, SizesRef axes) {
   if (axes.empty()) return a;
-  return made([&](tiny_tensor** out) { return tiny_flip(a.handle(), axes.data(), axes.size(), out); });
+  return made(
+      [&](tiny_tensor** out) { return tiny_flip(a.handle(), axes.data(), axes.size(), out); });
 }
 
 Value slice(const Value& a, SizesRef begin, SizesRef end, SizesRef step) {
@@ -201,7 +207,8 @@ Value as_strided(const Value& a, SizesRef sizes, SizesRef strides, int64_t offse
 
 Value concat(std::span<const Value> parts, int64_t axis) {
   const auto handles = handles_of(parts);
-  return made([&](tiny_tensor** out) { return tiny_concat(handles.data(), handles.size(), axis, out); });
+  return made(
+      [&](tiny_tensor** out) { return tiny_concat(handles.data(), handles.size(), axis, out); });
 }
 
 Value unsqueeze(const Value& a, int64_t axis) {
@@ -215,7 +222,9 @@ Value squeeze(const Value& a, int64_t axis) {
 Value transpose(const Value& a, int64_t first, int64_t second) {
   const int64_t rank = a.rank();
   Sizes axes = axes_up_to(rank);
-  const auto place = [&](int64_t axis) { return static_cast<size_t>(axis < 0 ? axis + rank : axis); };
+  const auto place = [&](int64_t axis) {
+    return static_cast<size_t>(axis < 0 ? axis + rank : axis);
+  };
   std::swap(axes.at(place(first)), axes.at(place(second)));
   return permute(a, axes);
 }
@@ -255,7 +264,8 @@ Value where(const Value& condition, const Value& a, const Value& b) {
 Value reduce(tiny_reduce_op op, const Value& a, SizesRef axes, bool keepdims) {
   if (axes.empty()) return a;
   return made([&](tiny_tensor** out) {
-    return tiny_reduce(op, a.handle(), axes.data(), axes.size(), keepdims ? TINY_FLAG_KEEPDIMS : 0, out);
+    return tiny_reduce(op, a.handle(), axes.data(), axes.size(), keepdims ? TINY_FLAG_KEEPDIMS : 0,
+                       out);
   });
 }
 
@@ -264,7 +274,8 @@ Value matmul(const Value& a, const Value& b) {
 }
 
 Value gather(const Value& a, const Value& index, int64_t axis) {
-  return made([&](tiny_tensor** out) { return tiny_gather(a.handle(), index.handle(), axis, out); });
+  return made(
+      [&](tiny_tensor** out) { return tiny_gather(a.handle(), index.handle(), axis, out); });
 }
 
 Value take_along_axis(const Value& a, const Value& index, int64_t axis) {
@@ -277,8 +288,8 @@ std::vector<Value> onnx(const char* name, std::span<const Value> inputs, const c
                         size_t outputs) {
   const auto handles = handles_of(inputs);
   std::vector<tiny_tensor*> results(outputs, nullptr);
-  check(tiny_op(context(), nullptr, name, 0, handles.data(), handles.size(), attributes, results.data(),
-                outputs));
+  check(tiny_op(context(), nullptr, name, 0, handles.data(), handles.size(), attributes,
+                results.data(), outputs));
   return std::vector<Value>(results.begin(), results.end());
 }
 
@@ -286,24 +297,49 @@ Value onnx(const char* name, std::initializer_list<Value> inputs, const char* at
   return onnx(name, std::span(inputs.begin(), inputs.size()), attributes, 1)[0];
 }
 
-Value operator+(const Value& a, const Value& b) { return binary(TINY_ADD, a, b); }
-Value operator-(const Value& a, const Value& b) { return binary(TINY_SUB, a, b); }
-Value operator*(const Value& a, const Value& b) { return binary(TINY_MUL, a, b); }
-Value operator/(const Value& a, const Value& b) { return binary(TINY_DIV, a, b); }
-Value operator-(const Value& a) { return unary(TINY_NEG, a); }
-Value operator+(const Value& a, double b) { return a + constant(a.dtype(), b); }
-Value operator-(const Value& a, double b) { return a - constant(a.dtype(), b); }
-Value operator*(const Value& a, double b) { return a * constant(a.dtype(), b); }
-Value operator/(const Value& a, double b) { return a / constant(a.dtype(), b); }
-Value operator-(double a, const Value& b) { return constant(b.dtype(), a) - b; }
-Value operator/(double a, const Value& b) { return constant(b.dtype(), a) / b; }
-Value logical_and(const Value& a, const Value& b) { return binary(TINY_AND, a, b); }
+Value operator+(const Value& a, const Value& b) {
+  return binary(TINY_ADD, a, b);
+}
+Value operator-(const Value& a, const Value& b) {
+  return binary(TINY_SUB, a, b);
+}
+Value operator*(const Value& a, const Value& b) {
+  return binary(TINY_MUL, a, b);
+}
+Value operator/(const Value& a, const Value& b) {
+  return binary(TINY_DIV, a, b);
+}
+Value operator-(const Value& a) {
+  return unary(TINY_NEG, a);
+}
+Value operator+(const Value& a, double b) {
+  return a + constant(a.dtype(), b);
+}
+Value operator-(const Value& a, double b) {
+  return a - constant(a.dtype(), b);
+}
+Value operator*(const Value& a, double b) {
+  return a * constant(a.dtype(), b);
+}
+Value operator/(const Value& a, double b) {
+  return a / constant(a.dtype(), b);
+}
+Value operator-(double a, const Value& b) {
+  return constant(b.dtype(), a) - b;
+}
+Value operator/(double a, const Value& b) {
+  return constant(b.dtype(), a) / b;
+}
+Value logical_and(const Value& a, const Value& b) {
+  return binary(TINY_AND, a, b);
+}
 
 Value detach(const Value& a) {
   return made([&](tiny_tensor** out) { return tiny_detach(a.handle(), out); });
 }
 
-std::vector<Value> gradients(const Value& output, const Value& upstream, std::span<const Value> wrt) {
+std::vector<Value> gradients(const Value& output, const Value& upstream,
+                             std::span<const Value> wrt) {
   tiny_tensor* const loss = output.handle();
   tiny_tensor* const weight = upstream.handle();
   const auto handles = handles_of(wrt);

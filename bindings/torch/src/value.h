@@ -91,7 +91,8 @@ Value matmul(const Value& a, const Value& b);
 Value gather(const Value& a, const Value& index, int64_t axis);
 Value take_along_axis(const Value& a, const Value& index, int64_t axis);
 // An operator of ONNX by its name.
-std::vector<Value> onnx(const char* name, std::span<const Value> inputs, const char* attributes, size_t outputs);
+std::vector<Value> onnx(const char* name, std::span<const Value> inputs, const char* attributes,
+                        size_t outputs);
 Value onnx(const char* name, std::initializer_list<Value> inputs, const char* attributes = nullptr);
 
 Value operator+(const Value& a, const Value& b);
@@ -112,8 +113,10 @@ Value logical_and(const Value& a, const Value& b);
 
 // The same value, made of nothing.
 Value detach(const Value& a);
-// Of sum(output * upstream) by each of `wrt`, from which `output` was built; zeros where it was not.
-std::vector<Value> gradients(const Value& output, const Value& upstream, std::span<const Value> wrt);
+// Of sum(output * upstream) by each of `wrt`, from which `output` was built; zeros where it was
+// not.
+std::vector<Value> gradients(const Value& output, const Value& upstream,
+                             std::span<const Value> wrt);
 
 // ---- Memory -------------------------------------------------------------------------------------
 

@@ -15,7 +15,8 @@ struct WindowSizes {
 // Lists of one number hold for every one of `axes`.
 Sizes for_axes(Sizes given, int64_t axes, int64_t otherwise);
 
-Value convolution(const Value& x, const Value& weight, const WindowSizes& sizes, bool is_transposed);
+Value convolution(const Value& x, const Value& weight, const WindowSizes& sizes,
+                  bool is_transposed);
 Value max_pool(const Value& x, const WindowSizes& sizes);
 Value max_pool_places(const Value& x, const WindowSizes& sizes);
 Value average_pool(const Value& x, const WindowSizes& sizes);

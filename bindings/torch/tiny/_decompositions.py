@@ -33,7 +33,7 @@ def _has_kernel(op):
         return False
     packet = getattr(torch.ops.aten, op._schema.name.split("::")[1].removesuffix("_"))
     forms = (getattr(packet, overload) for overload in packet.overloads())
-    return any(form._schema.is_mutable and _arguments(form) == _arguments(op) and 
+    return any(form._schema.is_mutable and _arguments(form) == _arguments(op) and
                (has(_name(form), "PrivateUse1") or has(_name(form), "CompositeExplicitAutograd"))
                for form in forms if form is not op)
 

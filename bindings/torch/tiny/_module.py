@@ -7,7 +7,8 @@ import torch
 
 __all__ = ["is_available", "is_initialized", "device_count", "current_device", "set_device", "device", "synchronize",
            "manual_seed", "manual_seed_all", "seed", "initial_seed", "get_rng_state", "set_rng_state", "flush_count",
-           "get_amp_supported_dtype", "get_device_name", "counters", "fallbacks", "clear_fallbacks", "Stream", "Event", "current_stream", "default_stream"]
+           "get_amp_supported_dtype", "get_device_name", "counters", "memory_allocated", "max_memory_allocated",
+           "memory_reserved", "max_memory_reserved", "empty_cache", "reset_peak_memory_stats", "is_bf16_supported", "fallbacks", "clear_fallbacks", "Stream", "Event", "current_stream", "default_stream"]
 
 Event = torch.Event
 Stream = torch.Stream
@@ -126,3 +127,37 @@ def clear_fallbacks():
 def counters():
     """What the engine did since the process began: kernels, copies, memory (tiny_context_counters)."""
     return json.loads(torch.ops.tiny.counters())
+
+
+def memory_allocated(device=None):
+    """Bytes of the engine's buffers now."""
+    _check(device)
+    return torch.ops.tiny.memory_used()
+
+
+_peak = 0
+
+
+def max_memory_allocated(device=None):
+    """The most that memory_allocated was when it was asked for."""
+    global _peak
+    _peak = max(_peak, memory_allocated(device))
+    return _peak
+
+
+memory_reserved = memory_allocated
+max_memory_reserved = max_memory_allocated
+
+
+def reset_peak_memory_stats(device=None):
+    global _peak
+    _check(device)
+    _peak = 0
+
+
+def empty_cache():
+    """Nothing is kept here that the engine does not limit itself (its option memory_kept)."""
+
+
+def is_bf16_supported(including_emulation=True):
+    return True

@@ -1,0 +1,180 @@
+"""Operators on device "tiny" give the CPU's results and gradients: one line each.  tests/peers/run_opinfo has PyTorch's own."""
+
+import unittest
+
+import torch
+from torch.nn import functional as F
+
+import tiny.torch as tiny
+
+UNARY = """abs neg sign sgn floor ceil trunc round frac relu sqrt rsqrt reciprocal exp exp2 expm1 log log2 log10 log1p sin cos tan
+tanh sinh cosh asin acos atan asinh acosh atanh erf erfc sigmoid sinc square isnan isinf isfinite logical_not signbit positive
+logit softmax log_softmax logsumexp cumsum""".split()
+ACTIVATIONS = """gelu silu mish elu selu celu leaky_relu softplus hardtanh hardswish hardsigmoid relu6 softsign tanhshrink
+softshrink hardshrink logsigmoid""".split()
+BINARY = """add sub mul div maximum minimum fmax fmin atan2 copysign hypot logaddexp logaddexp2 xlogy eq ne lt le gt ge
+floor_divide remainder fmod pow logical_and logical_or logical_xor heaviside""".split()
+REDUCTIONS = """sum mean prod amax amin any all argmax argmin max min var std var_mean std_mean aminmax nansum norm median
+count_nonzero""".split()
+
+# PyTorch has no derivative of these.
+WITHOUT_GRADIENT = ("floor_divide", "floor_divide broadcast", "vector_norm 0", "heaviside", "heaviside broadcast")
+
+# Functions of x [4, 5] with a gradient, a mask [4, 5] of bools, and indices [3] below 4.
+OTHERS = {
+    "where": lambda x, m, i: torch.where(m, x, x * 2),
+    "masked_fill": lambda x, m, i: x.masked_fill(m, 3.0),
+    "masked_select": lambda x, m, i: x.masked_select(m),
+    "index_select": lambda x, m, i: x.index_select(0, i),
+    "index": lambda x, m, i: x[i, i] * x[i][:, 1:].sum(),
+    "index of later axes": lambda x, m, i: x.view(4, 5, 1)[:, i],
+    "index apart": lambda x, m, i: x.view(4, 5, 1).expand(4, 5, 4)[i, :, i],
+    "index by a mask": lambda x, m, i: x[m],
+    "index_put": lambda x, m, i: x.clone().index_put_((i, i), x[0, :3]),
+    "index_put accumulate": lambda x, m, i: x.clone().index_put((i,), x[:3], accumulate=True),
+    "index_add": lambda x, m, i: x.index_add(0, i, x[:3], alpha=2),
+    "index_copy": lambda x, m, i: x.index_copy(0, torch.unique(i), x[:torch.unique(i).numel()]),
+    "index_fill": lambda x, m, i: x.index_fill(1, i, -1.0),
+    "gather": lambda x, m, i: x.gather(1, i.view(3, 1).expand(3, 4)),
+    "scatter": lambda x, m, i: x.scatter(0, torch.unique(i).view(-1, 1), x[1:1 + torch.unique(i).numel(), :1]),
+    "scatter_add": lambda x, m, i: x.scatter_add(0, i.view(3, 1).expand(3, 5), x[:3]),
+    "scatter_reduce": lambda x, m, i: x.scatter_reduce(0, i.view(3, 1).expand(3, 5), x[:3], "amax"),
+    "take": lambda x, m, i: x.take(i),
+    "cat": lambda x, m, i: torch.cat([x, x[1:], x * 2]),
+    "stack": lambda x, m, i: torch.stack([x, -x], 1),
+    "flip": lambda x, m, i: x.flip(0, 1).t().flip(0),
+    "roll": lambda x, m, i: x.roll((1, -2), (0, 1)) + x.roll(3),
+    "repeat": lambda x, m, i: x.repeat(2, 3),
+    "tril": lambda x, m, i: x.tril(1) + x.triu(-1),
+    "sort": lambda x, m, i: torch.sort(x, 1, descending=True)[0],
+    "argsort": lambda x, m, i: x.argsort(0),
+    "topk": lambda x, m, i: x.topk(2, 1)[0],
+    "nonzero": lambda x, m, i: m.nonzero(),
+    "one_hot": lambda x, m, i: F.one_hot(i, 6),
+    "embedding": lambda x, m, i: F.embedding(i, x, padding_idx=1),
+    "clamp": lambda x, m, i: x.clamp(-0.5, 0.5) + x.clamp(min=0.1) + x.clamp(max=x[0]),
+    "lerp": lambda x, m, i: torch.lerp(x, x * 2, 0.3) + torch.lerp(x, -x, x.sigmoid()),
+    "addcmul": lambda x, m, i: torch.addcmul(x, x, x, value=0.5) + torch.addcdiv(x, x, x.exp(), value=2),
+    "mm": lambda x, m, i: x @ x.t() + torch.addmm(x[:, :4], x, x.t(), beta=0.5, alpha=2),
+    "bmm": lambda x, m, i: torch.baddbmm(x.view(2, 2, 5), x.view(2, 2, 5), x.new_ones(2, 5, 5)),
+    "mv": lambda x, m, i: x.mv(x[0]) + torch.dot(x[0], x[1]) + torch.outer(x[0], x[1])[:4, 0],
+    "einsum": lambda x, m, i: torch.einsum("ij,kj->ik", x, x),
+    "bilinear resize": lambda x, m, i: F.interpolate(x.view(1, 1, 4, 5), scale_factor=2, mode="bilinear"),
+    "nearest resize": lambda x, m, i: F.interpolate(x.view(1, 1, 4, 5), size=(8, 3)),
+    "reflection pad": lambda x, m, i: F.pad(x.view(1, 4, 5), (2, 1), mode="reflect"),
+    "pad": lambda x, m, i: F.pad(x, (1, -1, 2, 0), value=2.0),
+    "conv1d": lambda x, m, i: F.conv1d(x.view(1, 4, 5), x[:2, :4].reshape(2, 4, 1).expand(2, 4, 3), padding=1),
+    "conv2d groups": lambda x, m, i: F.conv2d(x.view(1, 4, 5, 1), x[:, :2].reshape(4, 1, 2, 1), x[:, 0], (2, 1), (1, 0), groups=4),
+    "conv_transpose": lambda x, m, i: F.conv_transpose2d(x.view(1, 4, 5, 1), x[:, :2].reshape(4, 1, 2, 1), stride=2, output_padding=1),
+    "max_pool": lambda x, m, i: F.max_pool2d(x.view(1, 4, 5), 2, 1, 1),
+    "avg_pool": lambda x, m, i: F.avg_pool2d(x.view(1, 4, 5), 3, 2, 1, ceil_mode=True, divisor_override=4)
+                + F.avg_pool2d(x.view(1, 4, 5), 3, 2, 1, ceil_mode=True, count_include_pad=False),
+    "adaptive_pool": lambda x, m, i: F.adaptive_avg_pool2d(x.view(1, 4, 5), (3, 2)),
+    "batch_norm": lambda x, m, i: F.batch_norm(x, None, None, x[0], x[1], training=True),
+    "batch_norm for inference": lambda x, m, i: F.batch_norm(x, x.detach()[0], x.detach()[1].abs(), x[0], x[1]),
+    "layer_norm": lambda x, m, i: F.layer_norm(x, (5,), x[0], x[1]),
+    "group_norm": lambda x, m, i: F.group_norm(x.view(1, 4, 5), 2, x[:, 0], x[:, 1]),
+    "rms_norm": lambda x, m, i: F.rms_norm(x, (5,), x[0]),
+    "attention": lambda x, m, i: F.scaled_dot_product_attention(x.view(1, 4, 5), x.view(1, 4, 5), x.view(1, 4, 5), is_causal=True),
+    "cross_entropy": lambda x, m, i: F.cross_entropy(x[:3], i, x[0].detach().abs(), ignore_index=2, label_smoothing=0.1),
+    "nll_loss": lambda x, m, i: F.nll_loss(x[:3], i, reduction="none") + F.nll_loss(x[:3], i, reduction="sum"),
+    "soft targets": lambda x, m, i: F.cross_entropy(x, x.detach().softmax(1), label_smoothing=0.2, reduction="none"),
+    "mse_loss": lambda x, m, i: F.mse_loss(x, x.detach() * 2) + F.l1_loss(x, x.detach() * 2, reduction="sum"),
+    "smooth_l1": lambda x, m, i: F.smooth_l1_loss(x, x.detach() * 2) + F.huber_loss(x, x.detach() * 3, delta=0.7),
+    "bce": lambda x, m, i: F.binary_cross_entropy_with_logits(x, m.float()) + F.binary_cross_entropy(x.sigmoid(), m.float()),
+    "kl_div": lambda x, m, i: F.kl_div(x.log_softmax(1), x.detach().softmax(1), reduction="batchmean"),
+    "cosine_similarity": lambda x, m, i: F.cosine_similarity(x, x.flip(0)),
+    "linspace": lambda x, m, i: torch.linspace(-1, 2, 7, device=x.device) + torch.arange(1, 4.5, 0.5, device=x.device),
+    "eye": lambda x, m, i: torch.eye(4, 5, device=x.device) * x,
+    "diff": lambda x, m, i: x.diff() + x.cov()[:, :4],
+}
+
+
+class Operators(unittest.TestCase):
+    def compare(self, name, function, dtype=torch.float32, wants_gradient=True, tolerance=1e-4):
+        generator = torch.Generator().manual_seed(1)
+        x = torch.randn(4, 5, generator=generator)
+        m, i = torch.rand(4, 5, generator=generator) < 0.4, torch.tensor([2, 0, 3])
+        found = []
+        for device in ("cpu", "tiny"):
+            leaf = x.clone().to(dtype).to(device).requires_grad_(wants_gradient and dtype.is_floating_point)
+            made = function(leaf, m.to(device), i.to(device))
+            made = list(made) if isinstance(made, tuple) else [made]
+            grad = None
+            if any(y.requires_grad for y in made) and name not in WITHOUT_GRADIENT:
+                sum((y * torch.arange(1.0, 1 + y.numel(), device=device).view(y.shape)).sum() for y in made if y.requires_grad).backward()
+                grad = leaf.grad.cpu()
+            found.append([y.detach().cpu() for y in made] + [grad])
+        with self.subTest(name=name, dtype=dtype):
+            for got, want in zip(found[1], found[0]):
+                if want is None:
+                    self.assertIsNone(got)
+                else:
+                    torch.testing.assert_close(got, want, rtol=tolerance, atol=10 * tolerance, equal_nan=True)
+
+    def test_functions_of_one(self):
+        for name in UNARY:
+            along = {"dim": 1} if name in ("softmax", "log_softmax", "logsumexp", "cumsum") else {}
+            self.compare(name, lambda x, m, i: getattr(torch, name)(x, **along))
+
+    def test_activations(self):
+        for name in ACTIVATIONS:
+            self.compare(name, lambda x, m, i: getattr(F, name)(x))
+        self.compare("gelu by tanh", lambda x, m, i: F.gelu(x, approximate="tanh"))
+
+    def test_functions_of_two(self):
+        for name in BINARY:
+            self.compare(name, lambda x, m, i: getattr(torch, name)(x, x.roll(1, 0) * 2))
+            self.compare(name + " broadcast", lambda x, m, i: getattr(torch, name)(x, x[:1].detach()))
+        for mode in (None, "floor", "trunc"):
+            self.compare(f"div {mode}", lambda x, m, i: torch.div(x, x.detach().roll(1) + 3, rounding_mode=mode))
+
+    def test_numbers(self):
+        for number in (2, -0.37, 0, True):
+            for name in ("add", "mul", "sub", "eq", "lt", "pow"):
+                for dtype in (torch.float32, torch.float16, torch.int64, torch.uint8):
+                    if not (number is True and name == "sub" or number == -0.37 and name == "pow" or
+                            dtype is torch.uint8 and name == "sub"):
+                        self.compare(f"{name} {number}", lambda x, m, i: getattr(torch, name)(x.abs(), number), dtype, False, 1e-3)
+
+    def test_reductions(self):
+        for name in REDUCTIONS:
+            self.compare(name, lambda x, m, i: getattr(torch, name)(x))
+            if name not in ("aminmax", "norm"):
+                self.compare(name + " along", lambda x, m, i: getattr(torch, name)(x, 1))
+        for order in (0, 1, 2, 3, float("inf"), -float("inf")):
+            self.compare(f"vector_norm {order}", lambda x, m, i: torch.linalg.vector_norm(x, order, (0,)))
+
+    def test_others(self):
+        tiny.clear_fallbacks()
+        for name, function in OTHERS.items():
+            self.compare(name, function)
+        self.assertLessEqual(set(tiny.fallbacks()), {
+            "_unique2", "put_", "masked_scatter_", "upsample_bilinear2d_backward.grad_input", "upsample_nearest2d_backward.grad_input"})
+
+    def test_integers(self):
+        for name in ("add", "mul", "sub", "div", "floor_divide", "remainder", "fmod", "maximum", "eq", "lt", "bitwise_and", "bitwise_or",
+                     "bitwise_xor"):
+            for dtype in (torch.int64, torch.int32, torch.int16):
+                self.compare(name, lambda x, m, i: getattr(torch, name)((x.float() * 9).to(dtype), (x.roll(1).float() * 5).to(dtype).abs() + 1), dtype)
+        for name in ("sum", "prod", "mean", "cumsum"):
+            self.compare(name, lambda x, m, i: getattr(torch, name)(x if name != "mean" else x.float(), dim=0), torch.int32)
+            if name != "mean":
+                self.compare(name, lambda x, m, i: getattr(torch, name)(m, dim=0))
+
+    def test_results_into_tensors(self):
+        for device in ("cpu", "tiny"):
+            x, out = torch.arange(6.0, device=device).view(2, 3), torch.empty(0, device=device)
+            self.assertIs(torch.add(x, 1, out=out), out)
+            self.assertEqual((out.tolist(), out.shape), ((x + 1).tolist(), x.shape))
+            out = torch.zeros(3, 2, device=device).t()
+            torch.mul(x, 2, out=out)
+            self.assertEqual((out.tolist(), out.stride()), ((x * 2).tolist(), (1, 2)))
+            with self.assertRaisesRegex(RuntimeError, "can't be cast"):
+                torch.add(x, 1, out=torch.empty(2, 3, dtype=torch.int64, device=device))
+            torch.sum(x, 1, out=out.resize_(2))
+            self.assertEqual(out.tolist(), x.sum(1).tolist())
+
+
+if __name__ == "__main__":
+    unittest.main()
