@@ -33,7 +33,7 @@ class ComputedSizes : public ::testing::TestWithParam<std::string> {
     program_ = compile_program(*context_, outputs, {&node, 1}, {&n, 1}, {},
                                std::vector<ComputedVariable>{{n, contiguous(chosen.count).node()}})
                    .program;
-    run_ = make_ref<Run>(program_);
+    run_ = make_ref<tiny::Run>(program_);
   }
 
   static Tensor gather_first(const Tensor& x, const Tensor& places) {
@@ -62,7 +62,7 @@ class ComputedSizes : public ::testing::TestWithParam<std::string> {
 
   Ref<Context> context_ = testing::new_context(GetParam());
   Ref<Program> program_;
-  Ref<Run> run_;
+  Ref<tiny::Run> run_;
 };
 
 INSTANTIATE_TEST_SUITE_P(Devices, ComputedSizes, ::testing::Values("cpu", "interp", "far"));
