@@ -56,10 +56,11 @@ class CudaBackend : public Backend {
     PtxTarget any = target_;
     any.parameter_alignment = 1;
     std::vector<Code> units{render_ptx(program, target_)};
-    if (render_ptx(program, any).text == units[0].text) return units;
-    LinearProgram named = program;
-    named.name += kAnyAlignment;
-    units.push_back(render_ptx(named, any));
+    LinearProgram unaligned = program;
+    for (LinearParam& param : unaligned.params) param.alignment = 1;
+    if (render_ptx(unaligned, any).text == units[0].text) return units;
+    unaligned.name += kAnyAlignment;
+    units.push_back(render_ptx(unaligned, any));
     return units;
   }
 
