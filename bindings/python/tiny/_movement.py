@@ -225,6 +225,11 @@ def pad(self, before=None, after=None, value=0, mode="constant", *, padding=None
     return _pad(self, before, after, value)
 
 
+def ndim(self) -> int:
+    """How many axes it has."""
+    return native.tiny_tensor_rank(self)
+
+
 def shrink(self, arg) -> Tensor:
     """Of each axis the elements from one position to another; None: all."""
     found = [(0, size) if part is None else part for part, size in zip(arg, self.shape)]
@@ -250,4 +255,4 @@ Tensor.view = reshape
 Tensor.stack = stack_
 Tensor.T = property(_transposed)
 Tensor.mT = property(_matrices_transposed)
-Tensor.ndim = property(native.tiny_tensor_rank, doc="How many axes it has.")
+Tensor.ndim = property(ndim)
