@@ -998,6 +998,9 @@ TINY_API tiny_status tiny_made_of(const tiny_tensor *tensor, tiny_tensor *const 
 
 /* The same value, through which no gradient goes: by tiny_gradient it is made of nothing, and can be one of `wrt`. */
 TINY_API tiny_status tiny_detach(const tiny_tensor *a, tiny_tensor **out);
+/* The same value as one of its own: gradients by it are apart from those by `a` and by equal constants, and go on to `a`.
+   A write to one leaves the other as it is.  Since 0.3. */
+TINY_API tiny_status tiny_clone(const tiny_tensor *a, tiny_tensor **out);
 /* The same value, whose gradient computes again what it is made of: between the forward and the backward pass only the
    value is kept (checkpointing).  What is computed again begins at the tensors of `kept`, of which `a` is made
    (`kept` may be NULL with count 0), at other such values, at memory, and at results of recurrences and of the
@@ -1429,13 +1432,14 @@ TINY_API tiny_status tiny_model_run(tiny_model *model, tiny_tensor *const *input
 TINY_API tiny_status tiny_model_apply(tiny_model *model, tiny_tensor *const *inputs, size_t input_count,
                                       tiny_tensor **outputs, size_t output_count);
 
-/* Writes `outputs` as functions of `inputs` (made by tiny_input) to an ONNX model of operator set 20: computes nothing.
+/* Writes `outputs` as functions of `inputs` (made by tiny_input) to an ONNX model of operator set 20, or 26 where it
+   takes the bits of floats: computes nothing.
    Both have the names that tensors were given (tiny_tensor_set_name), or "input0", "output0", .. by their places.
    Other tensors are weights, as they are now.  A dimension that depends on variables is free; a variable that
    the graph needs must be a dimension of an input by itself.  Operators are ONNX's larger ones (Conv, Gemm, MatMul,
    Softmax, LayerNormalization, ..) where importing them would make the same graph, and elementary ones elsewhere.
    The file is replaced as tiny_tensor_save does it.  TINY_ERROR_UNSUPPORTED names what no operator does: assignments,
-   loops that a run counts, the bits of floats.  TINY_ERROR_LIMIT for a model of more than 2 GiB.  Since 0.3. */
+   loops that a run counts.  TINY_ERROR_LIMIT for a model of more than 2 GiB.  Since 0.3. */
 TINY_API tiny_status tiny_export_onnx(tiny_tensor *const *inputs, size_t input_count, tiny_tensor *const *outputs,
                                       size_t output_count, const char *path);
 

@@ -87,6 +87,7 @@ std::optional<double> LoadedModel::operations(const Ref<Context>& aside) const {
   const Imported imported = import(Importer(aside, weights), shapes, {});
   std::vector<UOp> roots;
   for (const Tensor& output : imported.outputs) roots.push_back(output.node());
+  for (const ComputedVariable& size : imported.sizes) roots.push_back(size.value);
   if (roots.empty()) return 0.0;
   const std::vector<UOp> order = topological(roots);
   std::vector<uint8_t> varies(aside->graph().id_limit());
@@ -99,7 +100,7 @@ std::optional<double> LoadedModel::operations(const Ref<Context>& aside) const {
         has(u.op(), kElementwise) && u.op() != Op::Cast && u.op() != Op::Bitcast;
     if (!v || !(is_arithmetic || u.op() == Op::ReduceAxis)) continue;
     const UOp& counted = u.op() == Op::ReduceAxis ? u.src(0) : u;
-    count += static_cast<double>(product(shape_of(counted)).value());
+    count += static_cast<double>(upper_bound(product(shape_of(counted))));
   }
   return count;
 }

@@ -354,8 +354,12 @@ Ref<const TensorProgram> LoadedModel::symbolic_program(const std::vector<Ints>& 
       return program;
     } catch (const FreeDimension& e) {
       // These have to be numbers; the others may stay what they are.
+      const bool has_others = std::ranges::any_of(e.variables(), [&](const std::string& name) {
+        return std::ranges::any_of(variables,
+                                   [&](const UOp& v) { return v.variable_arg().name == name; });
+      });
+      if (!has_others) throw;
       numbers_.insert(e.variables().begin(), e.variables().end());
-      if (e.variables().empty()) throw;
     } catch (const Error& e) {
       const bool is_final = e.status() == Status::OutOfMemory || e.status() == Status::Cancelled ||
                             (e.status() == Status::Internal && context_->flags().spec != 0);
@@ -400,16 +404,20 @@ LoadedModel::Imported LoadedModel::import(Importer importer, const std::vector<S
     out.numbers.push_back(number);
     inputs.push_back({input(i).name, tensor, known.empty() ? std::nullopt : known[i]});
   }
+  importer.allow_computed_sizes();
   out.outputs = importer.import(model_.graph, inputs);
+  out.sizes = importer.computed_sizes();
   return out;
 }
 
 Ref<const TensorProgram> LoadedModel::make_program(const std::vector<Shape>& shapes,
-                                                   const std::vector<UOp>& variables,
+                                                   const std::vector<UOp>& free,
                                                    const Known& known) {
   const double start = now();
   const Ref<TensorProgram> out = make_ref<TensorProgram>();
   const Imported imported = import(importer(), shapes, known);
+  std::vector<UOp> variables = free;
+  for (const ComputedVariable& size : imported.sizes) variables.push_back(size.variable);
   for (size_t i = 0; i < shapes.size(); ++i) {
     out->inputs.push_back(make_port(input(i).name, input_dtype(i), shapes[i], variables));
     out->inputs.back().number = imported.numbers[i];
@@ -428,10 +436,13 @@ Ref<const TensorProgram> LoadedModel::make_program(const std::vector<Shape>& sha
   }
   for (const UOp& v : variables) {
     const VariableArg& arg = v.variable_arg();
-    out->variables.push_back({arg.name, arg.min, arg.max});
+    const bool is_computed = static_cast<size_t>(&v - variables.data()) >= free.size();
+    out->variables.push_back({arg.name, arg.min, arg.max, is_computed});
   }
   out->import_seconds = now() - start;
-  if (!nodes.empty()) out->compiled = compile_program(*context_, nodes, imported.nodes, variables);
+  if (!nodes.empty())
+    out->compiled =
+        compile_program(*context_, nodes, imported.nodes, variables, {}, imported.sizes);
   return out;
 }
 

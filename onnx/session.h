@@ -108,6 +108,7 @@ class LoadedModel : public RefCounted {
     std::vector<int64_t> numbers;  // of the inputs, among `nodes`; < 0: it has no elements
     std::vector<UOp> nodes;
     Tensors outputs;
+    std::vector<ComputedVariable> sizes;  // that runs compute
   };
 
   void index_inputs();

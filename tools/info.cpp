@@ -119,13 +119,19 @@ Outcome devices_command(const CommonFlags&) {
   outcome.body = devices_report();
   for (const Json& device : member(outcome.body, "devices").items()) {
     outcome.text +=
-        left(member(device, "name").text(), 8) + (member(device, "default").truth() ? "* " : "  ");
+        left(member(device, "name").text(), 9) + (member(device, "default").truth() ? "* " : "  ");
     if (member(device, "available").truth()) {
       outcome.text += member(device, "description").text();
       if (!member(device, "isa").items().empty())
         outcome.text += "; " + joined(member(device, "isa"));
-      outcome.text += "; threads " + member(device, "threads").text() + ", memory " +
-                      bytes_text(member(device, "memory").number());
+      const auto bytes = [&](const char* key) { return bytes_text(member(device, key).number()); };
+      if (device.find("units"))
+        outcome.text += "; units " + member(device, "units").text() + ", groups of up to " +
+                        member(device, "group_threads").text() + " with " + bytes("group_memory") +
+                        ", buffers of up to " + bytes("buffer_memory");
+      else
+        outcome.text += "; threads " + member(device, "threads").text();
+      outcome.text += ", memory " + bytes("memory");
     } else {
       outcome.text += "not available: " + member(device, "reason").text();
     }

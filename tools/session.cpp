@@ -80,6 +80,7 @@ const Json* device_row(const Json& report, const std::string& name) {
 }
 
 // A device that is not there is no wrong usage but something that this build does not support.
+// Asks drivers for their devices: called when there is an error.
 void require_device(const std::string& given) {
   const size_t colon = given.find_last_not_of("0123456789");
   const bool is_numbered =
@@ -170,7 +171,6 @@ Context open_context(const CommonFlags& flags) {
     const auto [key, value] = split_pair(text, "--option");
     set_option(options.get(), key, value);
   }
-  if (const std::string name = device_name(flags); !name.empty()) require_device(name);
   if (!flags.device.empty())
     check(tiny_options_set_string(options.get(), "device", flags.device.c_str()));
   if (!flags.isa.empty()) check(tiny_options_set_string(options.get(), "isa", flags.isa.c_str()));
@@ -181,7 +181,13 @@ Context open_context(const CommonFlags& flags) {
   if (flags.verbose > 0)
     check(tiny_options_set_int(options.get(), "debug", std::min(flags.verbose, kVerboseMax)));
   Context context;
-  check(tiny_context_create(options.get(), out(context)));
+  const tiny_status status = tiny_context_create(options.get(), out(context));
+  if (status == TINY_ERROR_INVALID_ARGUMENT || status == TINY_ERROR_UNSUPPORTED) {
+    const Failure failure = last_failure(status, {});  // asking for the devices has a message, too
+    if (const std::string name = device_name(flags); !name.empty()) require_device(name);
+    throw failure;
+  }
+  check(status);
   return context;
 }
 

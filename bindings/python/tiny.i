@@ -275,6 +275,7 @@ SHORT(tiny_slice)
 SHORT(tiny_squeeze)
 SHORT(tiny_unsqueeze)
 SHORT(tiny_cast)
+SHORT(tiny_clone)
 SHORT(tiny_detach)
 SHORT(tiny_scalar_float)
 SHORT(tiny_scalar_int)
@@ -608,87 +609,7 @@ static tiny_status keep_object(tiny_options *options, PyObject *object) {
 }
 %}
 %{
-#define CAPSULE "dltensor_versioned"
-#define OLD_CAPSULE "dltensor" /* of before version 1: without flags */
-
-/* DLPack's structs, as far as one is made of the other here. */
-typedef struct {
-  void *data;
-  int32_t device[2];
-  int32_t ndim;
-  struct {
-    uint8_t code, bits;
-    uint16_t lanes;
-  } dtype;
-  int64_t *shape, *strides;
-  uint64_t byte_offset;
-} lent_tensor;
-struct DLManagedTensorVersioned {
-  uint32_t version[2];
-  void *manager_ctx;
-  void (*deleter)(struct DLManagedTensorVersioned *self);
-  uint64_t flags; /* 1: not to be written */
-  lent_tensor tensor;
-};
-typedef struct old_managed {
-  lent_tensor tensor;
-  void *manager_ctx;
-  void (*deleter)(struct old_managed *self);
-} old_managed;
-
-/* Ours, for who knows the old struct alone. */
-static void release_as_old(old_managed *old) {
-  tiny_dlpack_release((struct DLManagedTensorVersioned *)old->manager_ctx);
-  free(old);
-}
-
-/* An old one, as the library takes it. */
-static void release_of_old(struct DLManagedTensorVersioned *managed) {
-  old_managed *old = (old_managed *)managed->manager_ctx;
-  if (old->deleter != NULL) old->deleter(old);
-  free(managed);
-}
-
-/* A capsule that nobody took; one that somebody did has another name. */
-static void drop_capsule(PyObject *capsule) {
-  if (PyCapsule_IsValid(capsule, CAPSULE))
-    tiny_dlpack_release(
-        (struct DLManagedTensorVersioned *)PyCapsule_GetPointer(capsule, CAPSULE));
-}
-
-static void drop_old_capsule(PyObject *capsule) {
-  if (PyCapsule_IsValid(capsule, OLD_CAPSULE))
-    release_as_old((old_managed *)PyCapsule_GetPointer(capsule, OLD_CAPSULE));
-}
-
-static struct DLManagedTensorVersioned *lend(const tiny_tensor *tensor) {
-  struct DLManagedTensorVersioned *managed = NULL;
-  tiny_status status;
-  LEAVE_PYTHON(0)
-  status = tiny_tensor_to_dlpack(tensor, &managed);
-  RETURN_TO_PYTHON
-  if (status != TINY_OK) raise_status(status);
-  return status == TINY_OK ? managed : NULL;
-}
-
-static tiny_status take_old(tiny_context *context, PyObject *capsule, tiny_tensor **out) {
-  old_managed *old = (old_managed *)PyCapsule_GetPointer(capsule, OLD_CAPSULE);
-  struct DLManagedTensorVersioned *managed = (struct DLManagedTensorVersioned *)calloc(1, sizeof *managed);
-  tiny_status status;
-  if (managed == NULL) return TINY_ERROR_OUT_OF_MEMORY;
-  managed->version[0] = 1;
-  managed->manager_ctx = old;
-  managed->deleter = release_of_old;
-  managed->tensor = old->tensor;
-  LEAVE_PYTHON(0)
-  status = tiny_tensor_from_dlpack(context, managed, out);
-  RETURN_TO_PYTHON
-  if (status == TINY_OK)
-    PyCapsule_SetName(capsule, "used_" OLD_CAPSULE);
-  else
-    free(managed);
-  return status;
-}
+#include "lending.inc"
 %}
 %inline %{
 /* The tensor's memory as a DLPack capsule. */

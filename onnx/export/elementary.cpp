@@ -204,7 +204,7 @@ class Elementwise {
 
   std::string bitcast(DType operand) {
     const DType result = node_.dtype();
-    if (!operand.is_int() || !result.is_int()) refuse(node_, cat(" from ", operand));
+    if (operand.is_float() || result.is_float()) return e_.bit_cast(in_[0], result);
     return e_.cast(in_[0], result);  // integers wrap
   }
 

@@ -142,4 +142,9 @@ std::string Emitter::cast(const std::string& value, DType dtype) {
   return node("Cast", {value}, {int_attribute("to", tensor_type_of_dtype(dtype))});
 }
 
+std::string Emitter::bit_cast(const std::string& value, DType dtype) {
+  has_bit_casts_ = true;
+  return node("BitCast", {value}, {int_attribute("to", tensor_type_of_dtype(dtype))});
+}
+
 }  // namespace tiny::onnx

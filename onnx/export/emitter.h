@@ -50,6 +50,8 @@ class Emitter {
   void end_graph() { graphs_.pop_back(); }
 
   std::string cast(const std::string& value, DType dtype);
+  std::string bit_cast(const std::string& value, DType dtype);
+  bool has_bit_casts() const { return has_bit_casts_; }
 
  private:
   std::string expression(const UOp& node);
@@ -62,6 +64,7 @@ class Emitter {
   std::map<std::string, int64_t> taken_;
   std::map<Ints, std::string> lists_;
   std::map<std::pair<std::string, uint64_t>, std::string> numbers_;
+  bool has_bit_casts_ = false;
 };
 
 // "Exp" for Exp; null for what is not one operator of the same meaning.

@@ -129,7 +129,8 @@ void Exporter::add_outputs(const std::vector<ExportPort>& outputs) {
 }
 
 void Exporter::add_domains() {
-  model_.opset_imports.push_back({"", kWrittenOpset});
+  model_.opset_imports.push_back({"", emitter_.has_bit_casts() ? kBitCastOpset : kWrittenOpset});
+  model_.ir_version = emitter_.has_bit_casts() ? kBitCastIrVersion : kWrittenIrVersion;
   for (const std::string& domain : domains_) model_.opset_imports.push_back({domain, 1});
 }
 
@@ -456,7 +457,6 @@ void Exporter::emit_scan(const UOp& node) {
 Model export_model(const Ref<Context>& context, const std::vector<ExportPort>& inputs,
                    const std::vector<ExportPort>& outputs) {
   Model model;
-  model.ir_version = kWrittenIrVersion;
   model.producer_name = "tiny";
   model.graph.name = "graph";
   Exporter exporter(context, model);

@@ -16,6 +16,9 @@ namespace tiny::onnx {
 // The version of the operator set that is written, and of the format that goes with it.
 inline constexpr int64_t kWrittenOpset = 20;
 inline constexpr int64_t kWrittenIrVersion = 9;
+// Where the bits of floats are taken: since then there is BitCast.
+inline constexpr int64_t kBitCastOpset = 26;
+inline constexpr int64_t kBitCastIrVersion = 13;
 
 struct ExportPort {
   std::string name;

@@ -266,6 +266,14 @@ Tensor Call::constant(const Shape& sizes) const {
   return stack(parts, 0);
 }
 
+tiny::Dim Call::computed_size(const Tensor& count, const tiny::Dim& most) const {
+  return importer_.computed_size(count, most, node_.name.empty() ? node_.op_type : node_.name);
+}
+
+bool Call::is_computed(const tiny::Dim& size) const {
+  return importer_.is_computed(size);
+}
+
 Tensors Call::subgraph(const Graph& graph, const Tensors& inputs) const {
   return importer_.subgraph(graph, inputs);
 }

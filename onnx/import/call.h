@@ -126,6 +126,11 @@ class Call {
   // cannot be built for these shapes and types, and `failure` says why.
   std::optional<Tensors> branch(const Graph& graph, const Tensor& condition,
                                 std::string& failure) const;
+  // A size that the run computes: `count` (int64, one element), at most `most`.  A number where no
+  // input's elements decide it; Error{Unsupported} where none can be computed.
+  tiny::Dim computed_size(const Tensor& count, const tiny::Dim& most) const;
+  // Whether a size is one that the run computes, known by its greatest value before.
+  bool is_computed(const tiny::Dim& size) const;
   // Whether the graphs around are computed (bool, one element); none if they are in any case.
   Tensor guard() const;
   // Whether no input's elements decide it.

@@ -15,6 +15,7 @@
 #include "onnx/import/host_value.h"
 #include "onnx/import/narrow.h"
 #include "onnx/import/table.h"
+#include "tensor/control.h"
 #include "tensor/create.h"
 #include "tensor/custom.h"
 #include "tensor/elementwise.h"
@@ -237,6 +238,42 @@ HostTensor Importer::host_value_of(const Tensor& tensor, const std::string& what
   return HostTensor{tensor.dtype(), shape, SharedBytes::own(std::move(bytes))};
 }
 
+// The number of elements that `count` (int64, one element) will say, at most `most`.
+tiny::Dim Importer::computed_size(const Tensor& count, const tiny::Dim& most,
+                                  const std::string& name) {
+  if (auto value = host_value(count.node(), kHostMax)) return integers_of(*value).at(0);
+  if (!depends_on_input(count.node()) && !depends_on_variable(count.node()))
+    return integers_of(host_value_of(count, "its count")).at(0);
+  require(has_computed_sizes_, Status::Unsupported,
+          "the size of its result is decided by input data");
+  require(!guard_ && !is_of_open_step(count), Status::Unsupported,
+          "the size of its result is decided by data, in a branch or a loop");
+  std::string unused = cat('#', name);
+  const auto is_used = [&](const ComputedVariable& c) {
+    return c.variable.variable_arg().name == unused;
+  };
+  while (std::ranges::any_of(computed_sizes_, is_used)) unused += '\'';
+  const UOp variable = context_->graph().variable(unused, 0, upper_bound(most));
+  computed_sizes_.push_back({variable, contiguous(count).node()});
+  return tiny::Dim(variable);
+}
+
+bool Importer::is_computed(const tiny::Dim& size) const {
+  if (size.is_const()) return false;
+  std::vector<std::string> names;
+  for (const UOp& u : topological({&size.expression(), 1}))
+    if (u.op() == Op::Variable) names.push_back(u.variable_arg().name);
+  return are_computed(names);
+}
+
+bool Importer::are_computed(const std::vector<std::string>& variables) const {
+  return !variables.empty() && std::ranges::all_of(variables, [&](const std::string& name) {
+    return std::ranges::any_of(computed_sizes_, [&](const ComputedVariable& c) {
+      return c.variable.variable_arg().name == name;
+    });
+  });
+}
+
 const Value* Importer::find(std::string_view name) {
   for (size_t i = scopes_.size(); i-- > 0;) {
     Scope& scope = scopes_[i];
@@ -336,8 +373,9 @@ void Importer::node(const Node& node) {
     }
     while (!inputs.empty() && !inputs.back().is_given()) inputs.pop_back();
     call(node, inputs);
-  } catch (const FreeDimension&) {
-    throw;
+  } catch (const FreeDimension& e) {
+    if (!are_computed(e.variables())) throw;
+    note(node, inputs, cat(e.message(), ", a size that input data decides"));
   } catch (const Error& e) {
     if (e.status() != Status::Unsupported) throw e.at(describe(node)).in_node(label_of(node));
     note(node, inputs, e.message());

@@ -17,6 +17,7 @@
 #include "engine/storage.h"
 #include "onnx/import/call.h"
 #include "onnx/model.h"
+#include "schedule/computed_variable.h"
 
 namespace tiny::onnx {
 
@@ -87,6 +88,13 @@ class Importer {
   bool attempt(const std::function<void()>& make, std::string& failure);
   std::optional<Tensors> branch(const Graph& graph, const Tensor& condition, std::string& failure);
   const Tensor& guard() const { return guard_; }
+  bool is_computed(const tiny::Dim& size) const;
+  tiny::Dim computed_size(const Tensor& count, const tiny::Dim& most, const std::string& name);
+
+  // From now on sizes may be what runs compute: Variables, which whoever makes a program of the
+  // graph gives to it.
+  void allow_computed_sizes() { has_computed_sizes_ = true; }
+  const std::vector<ComputedVariable>& computed_sizes() const { return computed_sizes_; }
 
  private:
   // The names of one graph.
@@ -104,6 +112,7 @@ class Importer {
   void call(const Node& node, std::vector<Value> inputs);
   Tensors results(const Node& node, Call& call);
   Value folded(const Tensor& tensor, bool inputs_known);
+  bool are_computed(const std::vector<std::string>& variables) const;
   void note(const Node& node, const std::vector<Value>& inputs, const std::string& reason);
 
   Ref<Context> context_;
@@ -113,6 +122,8 @@ class Importer {
   std::vector<Scope> scopes_;
   Tensor guard_;  // whether what is imported is computed; none: in any case
   std::vector<UnsupportedNode> unsupported_;
+  bool has_computed_sizes_ = false;
+  std::vector<ComputedVariable> computed_sizes_;
 };
 
 }  // namespace tiny::onnx

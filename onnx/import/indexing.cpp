@@ -18,10 +18,6 @@ Tensors import_gather(Call& c) {
   return {gather(c.in(0), c.in(1), c.attr("axis", 0))};
 }
 
-Ints strides_for(const Ints& shape) {
-  return const_dims(row_major_strides(to_shape(shape)));
-}
-
 Tensors import_gather_elements(Call& c) {
   const Tensor& data = c.in(0);
   return {take_along_axis(data, c.in(1), axis_of(c.attr("axis", 0), data.rank()))};
@@ -44,40 +40,6 @@ Tensors import_one_hot(Call& c) {
 
 Tensors import_reverse_sequence(Call& c) {
   return {reverse_sequence(c.in(0), c.in(1), c.attr("batch_axis", 1), c.attr("time_axis", 0))};
-}
-
-// Elements whose condition, known now, is true.
-Tensors import_compress(Call& c) {
-  Tensor x = c.in(0);
-  int64_t axis = 0;
-  if (c.has_attribute("axis"))
-    axis = axis_of(c.attr("axis"), x.rank());
-  else
-    x = flatten(x);
-  const Ints condition = c.ints(1);
-  Ints kept;
-  for (size_t i = 0; i < condition.size(); ++i)
-    if (condition[i]) kept.push_back(static_cast<int64_t>(i));
-  return {index_select(x, kept, axis)};
-}
-
-// Coordinates of the elements of a value known now that are not 0.
-Tensors import_non_zero(Call& c) {
-  const Tensor& x = c.in(0);
-  const Ints dims = dims_of(x);
-  const Ints strides = strides_for(dims);
-  const std::vector<double> values = c.reals(0);
-  std::vector<Ints> rows(dims.size());
-  int64_t count = 0;
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (values[i] == 0) continue;
-    ++count;
-    for (size_t k = 0; k < dims.size(); ++k)
-      rows[k].push_back(static_cast<int64_t>(i) / strides[k] % dims[k]);
-  }
-  Ints all;
-  for (const Ints& row : rows) all.insert(all.end(), row.begin(), row.end());
-  return {reshape(c.constant(all), to_shape({static_cast<int64_t>(dims.size()), count}))};
 }
 
 // The n-grams of the pool whose lengths are wanted: the pool has all of one length after those of
@@ -138,8 +100,6 @@ constexpr Row kRows[] = {
     {"GatherND",        1,  1,    import_gather_nd, 0, nullptr, kContributed},
     {"OneHot",          9,  kNow, import_one_hot, operand(1)},
     {"ReverseSequence", 10, kNow, import_reverse_sequence},
-    {"Compress",        9,  kNow, import_compress, operand(1)},
-    {"NonZero",         9,  kNow, import_non_zero, operand(0)},
     {"TfIdfVectorizer", 9,  kNow, import_tf_idf},
 };
 // clang-format on

@@ -20,6 +20,7 @@ std::span<const std::span<const Row>> tables() {
       convolution_rows(),
       normalization_rows(),
       indexing_rows(),
+      selection_rows(),
       constant_rows(),
       control_rows(),
       sequence_rows(),

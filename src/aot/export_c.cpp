@@ -98,16 +98,6 @@ INLINE char *part_of(char *base, char *first, i64 stride, i64 part, i64 count, i
 }
 )";
 
-std::string with_name(const char* text, const std::string& name) {
-  std::string out;
-  for (const char* p = text; *p; ++p)
-    if (*p == '$')
-      out += name;
-    else
-      out += *p;
-  return out;
-}
-
 // The kernels of a tape, each once.
 struct Kernels {
   std::vector<LinearProgram> programs;
@@ -144,6 +134,10 @@ class Unit {
   }
 
   CExport write(Context& context, const std::string& version) {
+    require(plan_.sizes.empty(), Status::Unsupported,
+            "a program that computes sizes itself (the variable \"",
+            plan_.sizes.empty() ? "" : plan_.variables[plan_.sizes.front().variable].name,
+            "\") is not exported as C");
     const Kernels kernels = find_kernels(context, plan_);
     const CUnit unit = render_c_parts(kernels.programs, true);
     CExport out;
@@ -155,7 +149,7 @@ class Unit {
                      ";\n   link with -lm. */\n", unit.beginning, "\n#include \"", name_, ".h\"\n",
                      unit.functions, "\nenum { SCRATCH_BYTES = ", kernels.scratch_bytes,
                      ", PIECES_PER_THREAD = ", kPiecesPerThread, " };\n",
-                     with_name(kRuntime, name_), "\n", functions(kernels));
+                     aot::with_name(kRuntime, name_), "\n", functions(kernels));
     out.weights = std::move(captured_.content);
     return out;
   }

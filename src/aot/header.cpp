@@ -1,5 +1,6 @@
 #include "aot/header.h"
 
+#include "aot/names.h"
 #include "base/text.h"
 
 namespace tiny::aot {
@@ -51,22 +52,12 @@ int $_run(const struct $_arguments *arguments);
 #endif
 )";
 
-std::string named(const char* text, const std::string& name) {
-  std::string out;
-  for (const char* p = text; *p; ++p)
-    if (*p == '$')
-      out += name;
-    else
-      out += *p;
-  return out;
-}
-
 }  // namespace
 
 std::string header_text(const std::string& name, const std::string& title, const CPorts& ports,
                         std::span<const ProgramVariable> variables, const HeaderFigures& figures) {
   std::string text = cat("/* ", title, " */\n#ifndef TINY_", name, "_H\n#define TINY_", name,
-                         "_H\n", named(kBeginning, name));
+                         "_H\n", with_name(kBeginning, name));
   text += cat("/* Of the file ", name, ".weights. */\n#define ", name, "_WEIGHT_BYTES ",
               figures.weight_bytes + figures.state_bytes, "\n");
   if (figures.state_bytes > 0) {
@@ -77,7 +68,7 @@ std::string header_text(const std::string& name, const std::string& title, const
         text += cat("/* Where in it an output lies, in bytes: ", port.comment, " of ", port.type,
                     ". */\n#define ", name, "_STATE_", port.member, " ", port.state_offset, "\n");
   }
-  text += cat("\n", named(kThreads, name), "struct ", name, "_arguments {\n");
+  text += cat("\n", with_name(kThreads, name), "struct ", name, "_arguments {\n");
   text += "  const void *weights; /* the bytes of that file */\n";
   if (figures.state_bytes > 0) text += cat("  void *state; /* ", name, "_STATE_BYTES bytes */\n");
   text += "  void *memory; /* for values in between, of this run alone */\n";
@@ -95,7 +86,7 @@ std::string header_text(const std::string& name, const std::string& title, const
   if (figures.state_bytes > 0)
     text += cat("/* Gives a state the values that the program was exported with. */\nvoid ", name,
                 "_begin(void *state, const void *weights);\n\n");
-  return text + named(kFunctions, name);
+  return text + with_name(kFunctions, name);
 }
 
 }  // namespace tiny::aot

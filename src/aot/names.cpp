@@ -39,6 +39,16 @@ bool is_usable(const std::string& name) {
                              [](char ch) { return is_letter(ch) || is_digit(ch) || ch == '_'; });
 }
 
+std::string with_name(const char* text, const std::string& name) {
+  std::string out;
+  for (const char* p = text; *p; ++p)
+    if (*p == '$')
+      out += name;
+    else
+      out += *p;
+  return out;
+}
+
 std::string Members::add(const std::string& name) {
   std::string member;
   for (const char ch : name) {

@@ -35,7 +35,14 @@ std::string devices_json() {
     for (const std::string& isa : backend.isas) json.text(isa);
     json.end_array();
     json.key("threads").integer(allowed_threads());
-    json.key("memory").integer(sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE));
+    const bool is_hosts = backend.memory_bytes == 0;
+    json.key("memory").integer(is_hosts ? sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE)
+                                        : backend.memory_bytes);
+    if (!is_hosts) {
+      json.key("units").integer(backend.units).key("group_threads").integer(backend.group.threads);
+      json.key("group_memory").integer(backend.group.shared_bytes);
+      json.key("buffer_memory").integer(backend.buffer_bytes);
+    }
     json.key("default").boolean(backend.name == chosen).end_object();
   }
   json.end_array().end_object();

@@ -56,6 +56,10 @@ tiny_status tiny_detach(const tiny_tensor* a, tiny_tensor** out) {
                  [&] { return tiny::weak_like(tiny::detach(a->value), {&a->value, 1}); });
 }
 
+tiny_status tiny_clone(const tiny_tensor* a, tiny_tensor** out) {
+  return produce(__func__, out, {{a, "a"}}, [&] { return tiny::clone(a->value); });
+}
+
 tiny_status tiny_recompute(const tiny_tensor* a, tiny_tensor* const* kept, size_t count,
                            tiny_tensor** out) {
   return produce(__func__, out, {{a, "a"}}, [&] {

@@ -117,7 +117,8 @@ void of_concat(Step& step) {
 
 // Of what is computed again the walk takes the whole segment (backward.h).
 void of_alias(Step& step) {
-  if (alias_kind(step.node()) == AliasKind::Later) step.give(0, step.reached());
+  const AliasKind kind = alias_kind(step.node());
+  if (kind == AliasKind::Later || kind == AliasKind::Apart) step.give(0, step.reached());
 }
 
 void of_same(Step& step) {

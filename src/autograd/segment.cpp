@@ -5,7 +5,6 @@
 #include "ir/node_map.h"
 #include "schedule/scans.h"
 #include "schedule/schedule.h"
-#include "shape/bound.h"
 #include "shape/shape.h"
 
 namespace tiny {
@@ -26,7 +25,7 @@ bool is_kept(const UOp& node) {
     case Op::Copy:
       return true;
     case Op::Alias:
-      return alias_kind(node) != AliasKind::Detached && !is_bound(node);
+      return alias_kind(node) == AliasKind::Recomputed || alias_kind(node) == AliasKind::Later;
     default:
       return false;
   }

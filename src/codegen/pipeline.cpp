@@ -17,6 +17,7 @@
 #include "codegen/options/options.h"
 #include "codegen/options/stage.h"
 #include "codegen/ranges.h"
+#include "ir/bounds.h"
 #include "ir/dot.h"
 #include "ir/spec.h"
 #include "rules/decompositions.h"
@@ -27,7 +28,8 @@ namespace tiny {
 
 namespace {
 
-// Which programs a pass is for: what moves or cuts loops is for one thread that walks them alone.
+// Which programs a pass is for, by the target: what moves or cuts loops is for one thread that
+// walks them alone.
 enum class For : uint8_t { All, OneThread, Groups };
 
 // A pass over the linear program, and why it stands where it stands.
@@ -37,8 +39,15 @@ struct LinearPass {
   For applies;
   const char* why_here;
 
-  bool is_for(const LinearProgram& program) const {
-    return applies == For::All || program.grouped == (applies == For::Groups);
+  bool is_for(const LinearProgram& program, const Target& target) const {
+    switch (applies) {
+      case For::OneThread:
+        return !program.grouped && !target.computes_in_groups();
+      case For::Groups:
+        return program.grouped;
+      default:
+        return true;
+    }
   }
 };
 constexpr LinearPass kLinearPasses[] = {
@@ -135,6 +144,15 @@ void require_groups(const Kernel& kernel, const Target& target) {
           target.group.shared_bytes);
 }
 
+// Steps of the launched ranges, those whose size the run decides at their greatest.
+int64_t most_launched(const Kernel& kernel) {
+  int64_t most = 1;
+  for (size_t i = 0; i < thread_ranges(kernel); ++i)
+    if (__builtin_mul_overflow(most, bounds(kernel.ranges[i].range.src(0)).hi, &most))
+      return INT64_MAX;
+  return most;
+}
+
 }  // namespace
 
 Kernel prepare_kernel(const Kernel& kernel, const Target& target) {
@@ -181,15 +199,17 @@ CodegenResult generate(const Kernel& kernel, const Machine& target,
     result.threads_extent = i == 0 ? size : result.threads_extent * size;
   }
   result.program = linearize(current, target);
+  result.program.launch_max = most_launched(current);
+  for (LinearParam& p : result.program.params) p.alignment = target.group.argument_alignment;
   if (options.verify) verify(result.program);
   log.done("linearize", linear);
   for (const LinearPass& pass : kLinearPasses) {
-    if (!pass.is_for(result.program)) continue;
+    if (!pass.is_for(result.program, target)) continue;
     pass.run(result.program);
     if (options.verify) verify(result.program);
     log.done(pass.name, linear);
   }
-  if (result.program.grouped) return result;
+  if (result.program.grouped || target.computes_in_groups()) return result;
   interleave(result.program, target);  // of what the passes have left
   if (options.verify) verify(result.program);
   log.done("interleave", linear);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cost/access_table.h"
+#include "cost/group_estimate.h"
 #include "ir/bounds.h"
 #include "ir/picked_lanes.h"
 
@@ -664,6 +665,7 @@ Resource Estimate::bound() const {
 }
 
 Estimate estimate(const Kernel& kernel, const Machine& target) {
+  if (target.computes_in_groups()) return estimate_groups(kernel, target);
   return Estimator(kernel, target).run();
 }
 

@@ -10,7 +10,22 @@
 
 namespace tiny {
 
-// Of one core.  Where nothing is known, the rates of a core of its time (Zen 5).
+// What a processor of groups of threads (a multiprocessor) holds at a time, and what its steps
+// take.
+struct GroupRates {
+  int32_t threads = 0;
+  int32_t groups = 0;
+  int32_t registers = 0;      // of 32 bits, of all these threads
+  int64_t shared_bytes = 0;   // of all these groups
+  double clock = 0;           // cycles a second
+  double issued = 0;          // instructions a cycle, each of one thread
+  double shared_words = 0;    // words of 32 bits a cycle between shared memory and threads
+  double memory_seconds = 0;  // from a load to its value, where no cache has it
+  double barrier_seconds = 0;
+};
+
+// Of one core; of a machine that computes in groups, of all its processors.  Where nothing is
+// known, the rates of a core of its time (Zen 5).
 struct Rates {
   double launch_seconds = 1e-6;    // from one kernel to the next
   double l2_bandwidth = 250e9;     // bytes a second that are read
@@ -19,6 +34,7 @@ struct Rates {
   double fma_rate = 132e9;         // multiply-adds of float32 a second, of all lanes
   // A kernel that stores more than this in one buffer does so past the caches; 0: none does.
   int64_t bypass_bytes = 0;
+  GroupRates of_groups{};
 };
 
 struct Machine : Target, Rates {

@@ -1,12 +1,17 @@
 #include "engine/backend.h"
 
 #include <algorithm>
+#include <charconv>
+#include <iterator>
 #include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
+#include "cost/group_machines.h"
 #include "cost/processors.h"
+#include "engine/cuda_backend.h"
 #include "engine/measure_speeds.h"
+#include "engine/opencl_backend.h"
 #include "render/bytecode.h"
 #include "render/c/c.h"
 #include "render/x86/x86.h"
@@ -56,7 +61,9 @@ class InterpreterBackend : public Backend {
     machine_.dots = allowed(kAllDots, flags);
     machine_.group.threads = 1024;  // as a graphics processor has them
     machine_.group.shared_bytes = 48 << 10;
-    if (!device_->sees_host()) machine_.arena = {.alignment = 256, .page_bytes = 0, .margin = 0};
+    if (const GroupMachine* of = find_group_machine(flags.processor)) imitate(*of, machine_);
+    if (!device_->sees_host() || machine_.computes_in_groups())
+      machine_.arena = {.alignment = 256, .page_bytes = 0, .margin = 0};
   }
   Device& device() override { return *device_; }
   const Machine& machine() const override { return machine_; }
@@ -101,11 +108,19 @@ Machine cpu_machine(const CpuFacts& facts, CpuIsa isa, const Flags& flags) {
   return machine;
 }
 
-void check_processor(const Flags& flags) {
+void check_processor(const Flags& flags, const std::string& device) {
   const std::string& wanted = flags.processor;
   if (wanted == "auto" || wanted == "measure" || find_processor(wanted)) return;
+  if (find_group_machine(wanted)) {
+    require(
+        device == "interp" || device == "far", Status::InvalidArgument, "processor \"", wanted,
+        "\" computes in groups of threads: of devices that can be any, interp and far are; got ",
+        device);
+    return;
+  }
   std::string names = "auto, measure";
   for (const Processor& p : known_processors()) names += cat(", ", p.name);
+  for (const GroupMachine& m : known_group_machines()) names += cat(", ", m.name);
   throw Error(Status::InvalidArgument, cat("processor \"", wanted, "\": known are ", names));
 }
 
@@ -222,18 +237,92 @@ class NullBackend : public Backend {
 
 constexpr const char* kNoC = "this build of the library writes no C (TINY_C was OFF)";
 
-// KIND of KIND or KIND:N.  There is one device of each kind, number 0.
-std::string kind_of_device(const std::string& device) {
+std::unique_ptr<Backend> make_cpu(const Flags& flags, int64_t) {
+  const CpuFacts facts = cpu_facts();
+  const CpuIsa isa = limit_isa(facts.isa, flags.isa);
+  if (isa != CpuIsa::None) return std::make_unique<CpuBackend>(flags, facts, isa);
+  // Without AVX2 the interpreter does the work, and every kernel says so.
+  return std::make_unique<InterpreterBackend>(flags, make_interpreter_device());
+}
+
+std::unique_ptr<Backend> make_interpreter(const Flags& flags, int64_t) {
+  return std::make_unique<InterpreterBackend>(flags, make_interpreter_device());
+}
+
+std::unique_ptr<Backend> make_far(const Flags& flags, int64_t) {
+  return std::make_unique<InterpreterBackend>(flags, make_far_device());
+}
+
+std::unique_ptr<Backend> make_c(const Flags& flags, int64_t) {
+  require(has_c_renderer(), Status::Unsupported, "the device \"c\": ", kNoC);
+  return std::make_unique<CBackend>(flags);
+}
+
+std::unique_ptr<Backend> make_null(const Flags& flags, int64_t) {
+  return std::make_unique<NullBackend>(flags);
+}
+
+BackendInfo cpu_info() {
+  const CpuFacts facts = cpu_facts();
+  BackendInfo info{.name = "cpu", .description = facts.brand};
+  info.available = facts.isa != CpuIsa::None;
+  if (facts.isa == CpuIsa::Avx512) info.isas = {"avx512", "avx2"};
+  if (facts.isa == CpuIsa::Avx2) info.isas = {"avx2"};
+  if (!info.available)
+    info.reason = cat("the processor has no ", facts.missing, "; kernels are interpreted");
+  return info;
+}
+
+BackendInfo c_info() {
+  return {.name = "c",
+          .description = "C through the system's compiler",
+          .available = has_c_renderer(),
+          .reason = has_c_renderer() ? "" : kNoC};
+}
+
+// A kind of device: how one is made, and what there is of it.
+struct BackendKind {
+  const char* name;
+  std::unique_ptr<Backend> (*make)(const Flags& flags, int64_t number);
+  bool has_many;            // numbers; else there is 0 alone
+  const char* description;  // of one that is always there, or of those that no driver was asked for
+  BackendInfo (*info)();    // of one that may not be; may be null
+  std::vector<BackendInfo> (*ask)();  // a driver, which is opened for that; may be null
+};
+constexpr BackendKind kKinds[] = {
+    {"cpu", make_cpu, false, nullptr, cpu_info, nullptr},
+    {"interp", make_interpreter, false, "interpreter of linear programs, for any processor",
+     nullptr, nullptr},
+    {"c", make_c, false, nullptr, c_info, nullptr},
+    {"opencl", make_opencl_backend, true, "devices of OpenCL's drivers", nullptr,
+     list_opencl_backends},
+    {"cuda", make_cuda_backend, true, "NVIDIA's GPUs, by their driver", nullptr,
+     list_cuda_backends},
+    {"far", make_far, false,
+     "the interpreter in memory of its own, for tests of what the host sees", nullptr, nullptr},
+    {"null", make_null, false, "computes nothing; all before the launch is real", nullptr, nullptr},
+};
+
+// KIND or KIND:N.
+struct DeviceName {
+  const BackendKind* kind = nullptr;  // null: known to nobody
+  int64_t number = 0;
+};
+DeviceName parse_device(const std::string& device) {
   const size_t colon = device.find(':');
-  if (colon == std::string::npos) return device;
-  const std::string number = device.substr(colon + 1);
+  DeviceName out;
+  for (const BackendKind& kind : kKinds)
+    if (device.substr(0, colon) == kind.name) out.kind = &kind;
+  if (colon == std::string::npos || !out.kind) return out;
+  const char* begin = device.c_str() + colon + 1;
+  const char* end = device.c_str() + device.size();
   const bool is_number =
-      !number.empty() && number.find_first_not_of("0123456789") == std::string::npos;
-  if (!is_number) return device;  // known to nobody
-  const std::string kind = device.substr(0, colon);
-  require(number.find_first_not_of('0') == std::string::npos, Status::Device, "no device \"",
-          device, "\": of each kind there is one, here \"", kind, ":0\"");
-  return kind;
+      begin != end && std::all_of(begin, end, [](char ch) { return ch >= '0' && ch <= '9'; });
+  if (!is_number) return {};
+  if (std::from_chars(begin, end, out.number).ec != std::errc()) out.number = INT64_MAX;
+  require(out.kind->has_many || out.number == 0, Status::Device, "no device \"", device,
+          "\": of each kind there is one, here \"", out.kind->name, ":0\"");
+  return out;
 }
 
 }  // namespace
@@ -252,47 +341,27 @@ std::vector<LoadedKernel> Backend::load(std::span<const Code> codes, const StopS
 }
 
 std::unique_ptr<Backend> make_backend(const Flags& flags) {
-  const std::string device = kind_of_device(flags.device);
-  check_processor(flags);
+  const DeviceName device = parse_device(flags.device);
+  check_processor(flags, device.kind ? device.kind->name : "");
   check_deterministic(flags);
-  if (device == "c") {
-    require(has_c_renderer(), Status::Unsupported, "the device \"c\": ", kNoC);
-    return std::make_unique<CBackend>(flags);
-  }
-  if (device == "null") return std::make_unique<NullBackend>(flags);
-  if (device == "interp")
-    return std::make_unique<InterpreterBackend>(flags, make_interpreter_device());
-  if (device == "far") return std::make_unique<InterpreterBackend>(flags, make_far_device());
-  if (device == "cpu") {
-    const CpuFacts facts = cpu_facts();
-    const CpuIsa isa = limit_isa(facts.isa, flags.isa);
-    if (isa != CpuIsa::None) return std::make_unique<CpuBackend>(flags, facts, isa);
-    // Without AVX2 the interpreter does the work, and every kernel says so.
-    return std::make_unique<InterpreterBackend>(flags, make_interpreter_device());
-  }
+  if (device.kind) return device.kind->make(flags, device.number);
   std::vector<std::string> names;
-  for (const BackendInfo& info : known_backends()) names.push_back(info.name);
+  for (const BackendKind& kind : kKinds) names.push_back(kind.name);
   throw Error(Status::InvalidArgument,
               cat("unknown device \"", flags.device, "\"; known: ", join(names, ", ")));
 }
 
-std::vector<BackendInfo> known_backends() {
-  const CpuFacts facts = cpu_facts();
-  BackendInfo cpu{"cpu", facts.brand, facts.isa != CpuIsa::None, "", {}};
-  if (facts.isa == CpuIsa::Avx512) cpu.isas = {"avx512", "avx2"};
-  if (facts.isa == CpuIsa::Avx2) cpu.isas = {"avx2"};
-  if (!cpu.available)
-    cpu.reason = cat("the processor has no ", facts.missing, "; kernels are interpreted");
-  return {
-      cpu,
-      {"interp", "interpreter of linear programs, for any processor", true, "", {}},
-      {"c", "C through the system's compiler", has_c_renderer(), has_c_renderer() ? "" : kNoC, {}},
-      {"far",
-       "the interpreter in memory of its own, for tests of what the host sees",
-       true,
-       "",
-       {}},
-      {"null", "computes nothing; all before the launch is real", true, "", {}}};
+std::vector<BackendInfo> known_backends(Drivers drivers) {
+  std::vector<BackendInfo> all;
+  for (const BackendKind& kind : kKinds) {
+    if (kind.info)
+      all.push_back(kind.info());
+    else if (kind.ask && drivers == Drivers::Ask)
+      std::ranges::move(kind.ask(), std::back_inserter(all));
+    else
+      all.push_back({.name = kind.name, .description = kind.description});
+  }
+  return all;
 }
 
 }  // namespace tiny

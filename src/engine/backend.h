@@ -53,9 +53,17 @@ struct BackendInfo {
   std::string name;
   std::string description;
   bool available = true;
-  std::string reason;  // why it is not
-  std::vector<std::string> isas;
+  std::string reason = "";  // why it is not
+  std::vector<std::string> isas = {};
+  // Of a device with memory of its own; 0: it has the host's.
+  int64_t memory_bytes = 0;
+  int64_t buffer_bytes = 0;  // the largest
+  // Of one that runs groups of threads: how many at a time, and the most that one may have.
+  int64_t units = 0;
+  GroupLimits group = {};
 };
-std::vector<BackendInfo> known_backends();
+// Whether drivers are opened, to say which devices they have; else each is one row that does not.
+enum class Drivers : uint8_t { Ask, LeaveClosed };
+std::vector<BackendInfo> known_backends(Drivers drivers = Drivers::Ask);
 
 }  // namespace tiny

@@ -67,12 +67,18 @@ Plan made_plan(Context& context, const GraphRequest& given, const Captured& capt
     return !is_input(u) && (all || storage_of(u)->is_constant());
   };
   passes.mapped_bytes = mapped_bytes;
+  const size_t first_computed = roots.size();
+  for (const ComputedVariable& one : given.computed) roots.push_back(one.value);
   roots = run_graph_passes(roots, GraphStage::Graph, passes).roots;
+  std::vector<ComputedVariable> computed;
+  for (size_t i = 0; i < given.computed.size(); ++i)
+    computed.push_back({given.computed[i].variable, roots[first_computed + i]});
   context.device().release_kept();  // what constants needed must not stand beside what comes
   out.init_seconds += observer.now() - start;
   observer.drawn(roots);
   GraphRequest request = given;
   request.roots = roots;
+  request.computed = computed;
   GraphPlan planned = plan_graph(context, request);
   out.schedule_seconds = planned.schedule_seconds;
   out.compile_seconds = planned.compile_seconds;
@@ -93,7 +99,8 @@ bool is_input(const UOp& node) {
 
 CompiledProgram compile_program(Context& context, std::span<const UOp> outputs,
                                 std::span<const UOp> inputs, std::span<const UOp> variables,
-                                const Captured& captured) {
+                                const Captured& captured,
+                                std::span<const ComputedVariable> computed) {
   CompiledProgram out;
   Observer& observer = context.observer();
   const int64_t cached = observer.compiles().cached;
@@ -103,8 +110,10 @@ CompiledProgram compile_program(Context& context, std::span<const UOp> outputs,
   request.outputs = std::ssize(outputs);
   request.inputs = inputs;
   request.variables = variables;
+  request.computed = computed;
   DiskCache& disk = context.kernels().disk();
-  const bool is_kept = disk.enabled() && captured.is_constant && captured.versions.empty();
+  const bool is_kept =
+      disk.enabled() && captured.is_constant && captured.versions.empty() && computed.empty();
   const GraphKey graph = is_kept ? graph_key(outputs, inputs, variables) : GraphKey{};
   const bool has_record = is_kept && graph.is_kept();
   const std::string key = has_record ? record_key(context, graph) : std::string();

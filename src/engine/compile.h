@@ -7,6 +7,7 @@
 #include "engine/context.h"
 #include "engine/program.h"
 #include "ir/uop.h"
+#include "schedule/computed_variable.h"
 
 namespace tiny {
 
@@ -34,10 +35,12 @@ struct Captured {
 
 // Output k of the program holds outputs[k], row-major, in memory of its own.  `variables` are the
 // Variable nodes that may stand in it.  What depends on no input is computed now, once (the init
-// tape), and captured.
+// tape), and captured.  The values of `computed`, which are among the variables, are computed by
+// every run: memory is for their greatest ones.
 CompiledProgram compile_program(Context& context, std::span<const UOp> outputs,
                                 std::span<const UOp> inputs, std::span<const UOp> variables = {},
-                                const Captured& captured = {});
+                                const Captured& captured = {},
+                                std::span<const ComputedVariable> computed = {});
 
 // The versions that are yet to be written below `outputs` and what is written beside them and along
 // with them (begin_writes_along), older ones first.

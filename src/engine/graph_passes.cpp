@@ -9,7 +9,8 @@ namespace tiny {
 GraphPassContext graph_pass_context(Context& context) {
   GraphPassContext out{.machine = context.backend().machine()};
   out.winograd = winograd_use(context.flags().wino);
-  out.pack = context.flags().pack != 0;
+  // Panels are for threads that walk them with vectors; a group's memory is filled from any layout.
+  out.pack = context.flags().pack != 0 && !out.machine.computes_in_groups();
   out.noted = [&context](const GraphPassNote& note) {
     context.stop().check();
     if (note.changed && context.flags().spec != 0) verify_tensor(note.roots, note.name);

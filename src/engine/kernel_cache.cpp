@@ -373,7 +373,7 @@ void KernelCache::load(std::vector<Fresh>& all) {
     compiled.executable = std::move(loaded[i].executable);
     compiled.info.interpreted = loaded[i].interpreted;
     observer_.compiles().interpreted += loaded[i].interpreted;
-    const bool is_kept = disk_.enabled() && codes[i].kind != CodeKind::C && !refused;
+    const bool is_kept = disk_.enabled() && !is_text(codes[i].kind) && !refused;
     if (!is_kept || fresh[i]->on_disk) continue;
     StoredKernel stored{std::move(codes[i]), compiled.threads_extent, compiled.info};
     stored.info.name = fresh[i]->shape;

@@ -90,6 +90,8 @@ void write_node(ByteWriter& out, const UOp& node, const Numbers& numbers,
   write_dtype(out, node.dtype());
   if (scans && is_of_scan(node))
     scans->write(out, scan_part(node));
+  else if (node.op() == Op::Alias)  // a number that tells it from others says nothing of it
+    out.number(node.ints().front());
   else if (node.op() != Op::Call)  // a call has no name in a key
     write_arg(out, node.arg());
   out.number(static_cast<uint32_t>(node.src().size()));
@@ -181,20 +183,38 @@ std::string kernel_key(const Kernel& kernel) {
   return out.result();
 }
 
+namespace {
+
+void write_group_rates(ByteWriter& out, const GroupRates& rates) {
+  const auto& [threads, groups, registers, shared_bytes, clock, issued, shared_words,
+               memory_seconds, barrier_seconds] = rates;
+  out.number(threads).number(groups).number(registers).number(shared_bytes).number(clock);
+  out.number(issued).number(shared_words).number(memory_seconds).number(barrier_seconds);
+}
+
+}  // namespace
+
 std::string machine_key(const Machine& machine) {
   // Names every field: one that is added does not compile until it is written too.
   const auto& [name, isa, vector_bytes, vector_registers, dots, l1_bytes, l2_bytes, l3_bytes, cores,
                most, scales, group, arena, without_vectors] = static_cast<const Target&>(machine);
-  const auto& [launch_seconds, l2_bandwidth, l3_bandwidth, memory_bandwidth, fma_rate,
-               bypass_bytes] = static_cast<const Rates&>(machine);
+  const auto& [launch_seconds, l2_bandwidth, l3_bandwidth, memory_bandwidth, fma_rate, bypass_bytes,
+               of_groups] = static_cast<const Rates&>(machine);
   ByteWriter out;
   out.text(name).number(isa).number(vector_bytes).number(vector_registers).number(dots);
   out.number(l1_bytes).number(l2_bytes).number(l3_bytes).number(cores);
   out.number(launch_seconds).number(l2_bandwidth).number(l3_bandwidth).number(memory_bandwidth);
   const auto& [inputs, ops, linear_ops] = most;
   out.number(fma_rate).number(inputs).number(ops).number(linear_ops);
-  const auto& [threads, shared_bytes] = group;
+  const auto& [threads, shared_bytes, warp, access_bytes, banks, private_bytes,
+               argument_alignment] = group;
   out.number(bypass_bytes).number(scales).number(threads).number(shared_bytes);
+  out.number(warp)
+      .number(access_bytes)
+      .number(banks)
+      .number(private_bytes)
+      .number(argument_alignment);
+  write_group_rates(out, of_groups);
   const auto& [alignment, page_bytes, margin] = arena;
   out.number(alignment).number(page_bytes).number(margin);
   for (const ScalarTypes types : without_vectors) out.number(types);

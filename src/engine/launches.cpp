@@ -153,12 +153,19 @@ std::vector<LaunchPart> parts_of(const Plan& plan, std::span<const LaunchPlace> 
     while (at < order.size() && order[at].entry < entry) ++at;
     if (at > first) parts.push_back({first, at, loop});
   };
+  size_t size = 0;
+  // Sizes that the run computes are read between parts.
+  const auto add_parts_until = [&](uint32_t entry) {
+    for (; size < plan.sizes.size() && plan.sizes[size].entry < entry; ++size)
+      add_until(plan.sizes[size].entry, LaunchPart::kOnce);
+    add_until(entry, LaunchPart::kOnce);
+  };
   for (uint32_t i = 0; i < plan.loops.size(); ++i) {
     if (!plan.loops[i].is_counted()) continue;
-    add_until(plan.loops[i].first, LaunchPart::kOnce);
+    add_parts_until(plan.loops[i].first);
     add_until(plan.loops[i].end, i);
   }
-  add_until(static_cast<uint32_t>(plan.tape.size()), LaunchPart::kOnce);
+  add_parts_until(static_cast<uint32_t>(plan.tape.size()));
   return parts;
 }
 

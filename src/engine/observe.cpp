@@ -117,7 +117,7 @@ RewriteWatch* Observer::watch() {
 void Observer::opened(Backend& backend) const {
   if (!tells(1)) return;
   std::string text = "devices:\n";
-  for (const BackendInfo& info : known_backends())
+  for (const BackendInfo& info : known_backends(Drivers::LeaveClosed))
     text += format("  %-7s%s%s%s%s\n", info.name.c_str(), info.description.c_str(),
                    info.isas.empty() ? "" : ", ", join(info.isas, " ").c_str(),
                    info.available ? "" : (" (not available: " + info.reason + ")").c_str());
@@ -136,7 +136,8 @@ void Observer::opened(Backend& backend) const {
           ? std::string("; no stores past the caches")
           : cat("; stores past the caches from more than ", t.bypass_bytes >> 10, " KB"),
       "\n");
-  if (backend.device().name() != flags_.device.substr(0, flags_.device.find(':')))
+  const auto kind_of = [](const std::string& device) { return device.substr(0, device.find(':')); };
+  if (kind_of(backend.device().name()) != kind_of(flags_.device))
     text += cat("device ", flags_.device, " cannot run here: every kernel is interpreted\n");
   tell(text);
 }

@@ -16,6 +16,7 @@
 #include "engine/reuse.h"
 #include "ir/node_map.h"
 #include "schedule/scans.h"
+#include "schedule/size_order.h"
 #include "shape/shape.h"
 
 namespace tiny {
@@ -130,7 +131,7 @@ class Planner {
     plan_.outputs = static_cast<int64_t>(request_.outputs.size());
     for (const UOp& v : request_.variables) {
       const VariableArg& arg = v.variable_arg();
-      plan_.variables.push_back({arg.name, arg.min, arg.max});
+      plan_.variables.push_back({arg.name, arg.min, arg.max, false});
     }
     plan_.loops = loops_.tape();
     for (const ScheduledScan& scan : schedule_.scans)
@@ -139,6 +140,8 @@ class Planner {
     compile(context);
     for (const ScheduledScan& scan : schedule_.scans)
       if (scan.loop->is_counted && loops_.has(scan.loop)) add_count(scan);
+    for (const ComputedVariable& computed : request_.computed) add_size(computed);
+    std::ranges::stable_sort(plan_.sizes, {}, &ComputedSize::entry);
     // An output is written even if no kernel does: a slot says how many bytes it has.
     for (const UOp& out : request_.outputs) slot_of(out, 0);
     place_arena();
@@ -278,6 +281,25 @@ class Planner {
     if (!scan.loop->asks) return;
     loop.again = slot_of(result.src(scan.loop->stores() - 1), loop.first);
     touch(loop.again, loop.end - 1);
+  }
+
+  // The run reads the value before the first entry whose kernel uses it, which is the first of its
+  // loops.
+  void add_size(const ComputedVariable& computed) {
+    const auto at = std::ranges::find(request_.variables, computed.variable);
+    ComputedSize size;
+    size.variable = static_cast<uint32_t>(at - request_.variables.begin());
+    plan_.variables[size.variable].is_computed = true;
+    size.entry = static_cast<uint32_t>(plan_.tape.size());
+    for (uint32_t i = 0; i < size.entry; ++i)
+      if (std::ranges::count(plan_.tape[i].variables, size.variable) > 0) size.entry = i;
+    uint32_t group = 0;
+    for (const TapeLoop& loop : plan_.loops) {
+      if (!loop.beside) group = loop.first;
+      if (group < size.entry && size.entry < loop.end) size.entry = group;
+    }
+    size.slot = slot_of(stored_value(computed), size.entry);
+    plan_.sizes.push_back(size);
   }
 
   // Of a branch: the store of an output that somebody reads goes to the output itself.

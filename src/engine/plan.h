@@ -6,6 +6,7 @@
 
 #include "engine/context.h"
 #include "engine/program.h"
+#include "schedule/computed_variable.h"
 #include "schedule/schedule.h"
 
 namespace tiny {
@@ -16,6 +17,7 @@ struct PlanRequest {
   std::span<const UOp> outputs;  // stored nodes
   std::span<const UOp> inputs;   // Buffer nodes
   std::span<const UOp> variables;
+  std::span<const ComputedVariable> computed = {};  // those whose values the run computes
   std::span<const UOp> leaves;  // nodes with memory, which number the captured slots
   double runs = 1;              // of the plan, about
 };

@@ -17,6 +17,7 @@
 #include "ir/node_map.h"
 #include "schedule/kernel_origins.h"
 #include "schedule/schedule.h"
+#include "schedule/size_order.h"
 #include "shape/view.h"
 
 namespace tiny {
@@ -137,10 +138,15 @@ GraphPlan plan_anew(Context& context, const GraphRequest& request, GraphKey key)
   const double begin = observer.now();
   std::vector<JoinTrial> trials;
   const JoinSettings joins{parse_joins(context.flags().flip_joins),
-                           observer.tells(5) ? &trials : nullptr, &context.stop()};
+                           observer.tells(5) ? &trials : nullptr, &context.stop(),
+                           request.computed};
   const Machine& machine = context.backend().machine();
   const ChangedGraph graph = ready_to_schedule(context, request);
-  const Schedule schedule = make_schedule(graph.roots, machine, context.flags().fusion != 0, joins);
+  std::vector<ComputedVariable> computed(request.computed.begin(), request.computed.end());
+  for (size_t i = 0; i < computed.size(); ++i)
+    computed[i].value = graph.roots[graph.roots.size() - computed.size() + i];
+  Schedule schedule = make_schedule(graph.roots, machine, context.flags().fusion != 0, joins);
+  order_by_sizes(schedule, computed);
   const double scheduled = observer.now();
   observer.joined(trials);
   observer.span("schedule", "schedule", begin, scheduled);
@@ -153,6 +159,7 @@ GraphPlan plan_anew(Context& context, const GraphRequest& request, GraphKey key)
   wanted.outputs = out.outputs;
   wanted.inputs = request.inputs;
   wanted.variables = request.variables;
+  wanted.computed = computed;
   wanted.leaves = out.key.leaves;
   wanted.runs = request.outputs < 0 ? kRunsOnce : kProgramRuns;
   out.plan = make_plan(context, schedule, wanted);
@@ -181,7 +188,9 @@ GraphPlan plan_found_or_made(Context& context, const GraphRequest& request) {
   GraphKey key = graph_key(request.roots, request.inputs, request.variables);
   PlanCache& cache = context.plans();
   CompileCounts& counts = context.observer().compiles();
-  if (!key.is_kept()) return plan_anew(context, request, std::move(key));
+  // A key does not say which variables the run computes.
+  if (!key.is_kept() || !request.computed.empty())
+    return plan_anew(context, request, std::move(key));
   if (const auto found = cache.find(key.bytes)) {
     ++counts.plans_cached;
     counts.cached += std::ssize(found->plan.tape);

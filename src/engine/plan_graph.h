@@ -13,6 +13,7 @@
 #include "engine/kernel_key.h"
 #include "engine/program.h"
 #include "ir/uop.h"
+#include "schedule/computed_variable.h"
 
 namespace tiny {
 
@@ -23,6 +24,8 @@ struct GraphRequest {
   int64_t outputs = -1;
   std::span<const UOp> inputs;  // Buffer nodes that a run binds
   std::span<const UOp> variables;
+  // Those whose values the run computes: of a program the last roots.
+  std::span<const ComputedVariable> computed = {};
 };
 
 struct GraphPlan {

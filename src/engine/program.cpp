@@ -190,9 +190,12 @@ void Run::move_to(size_t slot, int64_t step) {
 // Small arenas have no margin.
 constexpr int64_t kMarginFrom = 256 << 10;
 
-// Where the arena's values lie and what the tape's loops count, for the present values.
+// Where the arena's values lie and what the tape's loops count, for the present values; the
+// greatest of those that the run computes.
 void Run::fit_to_variables() {
   const Program& p = *program_;
+  for (const ComputedSize& size : p.sizes)
+    values_.of_program[size.variable] = p.variables[size.variable].max;
   std::vector<Lifetime> lives;
   for (const Slot& slot : p.slots) {
     if (slot.kind != SlotKind::Arena) continue;
@@ -213,17 +216,7 @@ void Run::fit_to_variables() {
   for (size_t i = 0; i < p.slots.size(); ++i)
     if (p.slots[i].kind == SlotKind::Arena)
       set_argument(i, {arena_.get(), margin + lives[next++].offset});
-  // What was bound before lies where it lay, but its parts do not.
-  for (size_t i = 0; i < p.slots.size(); ++i)
-    if (p.slots[i].kind == SlotKind::Moving) move(i);
-  std::vector<int64_t> extents;
-  for (size_t i = 0; i < p.tape.size(); ++i) {
-    for (size_t k = 0; k < p.tape[i].variables.size(); ++k)
-      values_.of_entries[values_.begins[i] + k] = values_.of_program[p.tape[i].variables[k]];
-    const int64_t extent = p.tape[i].threads_extent.value(variables(i));
-    extents.push_back(p.tape[i].threads_extent.is_const() && extent == 0 ? 1 : extent);
-  }
-  for (size_t i = 0; i < launches_.size(); ++i) launches_[i].end = extents[list().order[i].entry];
+  use_variables();
   for (size_t i = 0; i < p.slots.size(); ++i) {
     if (!bound_[i]) continue;
     const int64_t room = bound_[i]->memory().bytes() - bound_[i]->byte_offset();
@@ -232,6 +225,40 @@ void Run::fit_to_variables() {
             needed);
   }
   changed_ = fits_ = true;
+}
+
+// Gives the launches the present values: those of their kernels, and the parts of what moves.
+void Run::use_variables() {
+  const Program& p = *program_;
+  // What was bound before lies where it lay, but its parts do not.
+  for (size_t i = 0; i < p.slots.size(); ++i)
+    if (p.slots[i].kind == SlotKind::Moving) move(i);
+  for (size_t i = 0; i < p.tape.size(); ++i)
+    for (size_t k = 0; k < p.tape[i].variables.size(); ++k)
+      values_.of_entries[values_.begins[i] + k] = values_.of_program[p.tape[i].variables[k]];
+  for (size_t i = 0; i < launches_.size(); ++i) {
+    const uint32_t entry = list().order[i].entry;
+    const SizeExpression& extent = p.tape[entry].threads_extent;
+    const int64_t threads = extent.value(variables(entry));
+    launches_[i].end = extent.is_const() && threads == 0 ? 1 : threads;
+  }
+  changed_ = true;
+}
+
+// The sizes that the run has computed before this entry, from `next` on; the greatest ones where an
+// index was out of range: then what it has may be anything.
+void Run::read_sizes(uint32_t entry, size_t& next) {
+  const Program& p = *program_;
+  const size_t first = next;
+  for (; next < p.sizes.size() && p.sizes[next].entry <= entry; ++next) {
+    const ComputedSize& size = p.sizes[next];
+    const ProgramVariable& v = p.variables[size.variable];
+    const auto value = value_in<int64_t>(size.slot);
+    const bool is_sound = p.device->status(*queue_) == 0;
+    invariant(!is_sound || (value >= v.min && value <= v.max), "a size is between its bounds");
+    values_.of_program[size.variable] = is_sound ? value : v.max;
+  }
+  if (next > first) use_variables();
 }
 
 void Run::bind(uint32_t at, const Ref<Storage>& storage) {
@@ -281,7 +308,8 @@ void Run::bind_output(int64_t number, Ref<Storage> storage, bool is_tensors) {
 bool Run::is_used(size_t slot) const {
   return !list().uses[slot].empty() || !program_->movers[slot].empty() ||
          std::ranges::any_of(program_->loops,
-                             [&](const TapeLoop& loop) { return loop.counted == slot; });
+                             [&](const TapeLoop& loop) { return loop.counted == slot; }) ||
+         std::ranges::count(program_->sizes, slot, &ComputedSize::slot) > 0;
 }
 
 const Slot* Run::find_overlap(const Storage& storage, int64_t bytes) const {
@@ -322,13 +350,16 @@ void Run::execute(const StopSignal& stop) {
   timing_.launches.clear();
   const bool is_timed = timing_.is_on || (p.observer && p.observer->times_launches());
   const Ref<Event> begin = is_timed ? p.device->record(*queue_) : nullptr;
+  size_t sizes = 0;  // that are known
   execute_parts(stop, [&](const LaunchPart& part) {
+    read_sizes(list().order[part.first].entry, sizes);
     count_launches(part);
     if (is_timed)
       execute_timed(part.first, part.end, *begin, stop);
     else
       execute_part(static_cast<size_t>(&part - list().parts.data()), stop);
   });
+  read_sizes(UINT32_MAX, sizes);
   if (timing_.is_on) {
     timing_.seconds.resize(p.tape.size());
     for (const Timed& launch : timing_.launches) timing_.seconds[launch.entry] += launch.seconds;

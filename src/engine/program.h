@@ -105,6 +105,14 @@ struct ProgramVariable {
   std::string name;
   int64_t min = 0;
   int64_t max = 0;
+  bool is_computed = false;  // by the run, instead of given to it
+};
+
+// A variable whose value the run computes, and reads before this entry of the tape.
+struct ComputedSize {
+  uint32_t variable = 0;  // of the plan's
+  uint32_t slot = 0;
+  uint32_t entry = 0;
 };
 
 // What a program does, step by step.  Without the memory of captured slots it fits every graph of
@@ -114,9 +122,10 @@ struct Plan {
   std::vector<TapeEntry> tape;
   std::vector<TapeLoop> loops;  // in the order of their entries
   std::vector<ProgramVariable> variables;
-  std::vector<std::string> names;  // whose work its kernels do
-  int64_t arena_bytes = 0;         // with every variable at its greatest value
-  int64_t live_bytes_max = 0;      // the largest sum of arena values alive at once
+  std::vector<ComputedSize> sizes;  // in the order of their entries
+  std::vector<std::string> names;   // whose work its kernels do
+  int64_t arena_bytes = 0;          // with every variable at its greatest value
+  int64_t live_bytes_max = 0;       // the largest sum of arena values alive at once
   int64_t inputs = 0;
   int64_t outputs = 0;
   // Whether captured memory is written: then one run at a time.
@@ -167,6 +176,8 @@ class Run : public RefCounted {
   const Slot* find_overlap(const Storage& storage, int64_t bytes) const;
   // Error{InvalidArgument} for a value outside of the variable's bounds.
   void bind_variable(int64_t number, int64_t value);
+  // The value of a variable; of one that executions compute, the last one's.
+  int64_t variable(int64_t number) const { return values_.of_program[static_cast<size_t>(number)]; }
   // Launches the tape.  Error{Busy}, before anything is done, while another run of an exclusive
   // program executes.  Error{InvalidArgument} if something is not bound or too small for the
   // variables; Error{Index} if a Check failed; Error{Cancelled} or Error{Limit} if it was to end
@@ -216,6 +227,8 @@ class Run : public RefCounted {
   void execute_counted(const LaunchPart& part, const StopSignal& stop, const Part& execute);
   void execute_part(size_t part, const StopSignal& stop);
   void count_launches(const LaunchPart& part);
+  void read_sizes(uint32_t entry, size_t& next);
+  void use_variables();
   template <class T>
   T value_in(uint32_t slot) const;
   void execute_timed(size_t first, size_t end, const Event& begin, const StopSignal& stop);

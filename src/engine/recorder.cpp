@@ -78,13 +78,11 @@ void put_proposals(JsonWriter& json, const CodegenResult& result) {
 }
 
 void put_ranges(JsonWriter& json, const Kernel& kernel) {
-  static constexpr const char* kKinds[] = {"loop",   "upcast", "unroll", "vec",
-                                           "thread", "dot",    "local"};
   json.key("ranges").begin_array();
   for (const KernelRange& r : kernel.ranges) {
     json.begin_object().key("range").text(expression_text(r.range));
     json.key("size").text(short_text(r.range.src(0)));
-    json.key("kind").text(kKinds[static_cast<size_t>(r.kind)]);
+    json.key("kind").text(name_of(r.kind));
     json.key("reduced").boolean(r.reduced).end_object();
   }
   json.end_array();

@@ -57,14 +57,12 @@ void put_computes(JsonWriter& json, const std::vector<std::string>& names) {
 }
 
 void put_ranges(JsonWriter& json, const Kernel& kernel) {
-  static constexpr const char* kKinds[] = {"loop",   "upcast", "unroll", "vec",
-                                           "thread", "dot",    "local"};
   json.key("ranges").begin_array();
   for (const KernelRange& r : kernel.ranges) {
     const UOp& size = r.range.src(0);
     json.begin_object().key("range").text(cat("r", r.range.int_arg())).key("size");
     size.is_const() ? json.integer(size.const_int()) : json.text(expression_text(size));
-    json.key("kind").text(kKinds[static_cast<size_t>(r.kind)]);
+    json.key("kind").text(name_of(r.kind));
     json.key("reduced").boolean(r.reduced).end_object();
   }
   json.end_array();

@@ -132,7 +132,8 @@ std::string encode_kernel(const StoredKernel& kernel) {
   ByteWriter out;
   out.number(code.kind).text(code.name).text(code.entry);
   out.text({reinterpret_cast<const char*>(code.bytes.data()), code.bytes.size()});
-  out.number(code.scratch_bytes);
+  out.number(code.scratch_bytes).number(code.shared_bytes);
+  for (const int64_t threads : code.group) out.number(threads);
   kernel.threads_extent.write(out);
   out.text(info.name).text(info.options).number(info.linear_ops);
   out.number(info.operations).number(info.bytes);
@@ -159,6 +160,8 @@ std::optional<StoredKernel> decode_kernel(std::string_view bytes) {
   const auto* first = reinterpret_cast<const std::byte*>(code.data());
   kernel.code.bytes.assign(first, first + code.size());
   kernel.code.scratch_bytes = in.number<int64_t>();
+  kernel.code.shared_bytes = in.number<int64_t>();
+  for (int64_t& threads : kernel.code.group) threads = in.number<int64_t>();
   kernel.threads_extent = SizeExpression::read(in);
   kernel.info.name = in.text();
   kernel.info.options = in.text();
@@ -180,7 +183,7 @@ std::optional<StoredKernel> decode_kernel(std::string_view bytes) {
     param.written = read_bool(in);
     return param;
   });
-  if (!in.at_end() || kernel.code.kind >= CodeKind::C) return std::nullopt;
+  if (!in.at_end() || is_text(kernel.code.kind)) return std::nullopt;
   return kernel;
 }
 

@@ -187,21 +187,24 @@ bool Versions::reads_lost(const UOp& node) {
   std::pair<int64_t, int64_t> part{0, count_of(base) - 1};
   if (all_const(view.shape) && all_const(view.strides) && view.offset.is_const())
     part = extent(view);
-  if (part.first > part.second) return true;
   const auto [at, is_new] = index_.try_emplace(base.node(), old_.size());
-  if (is_new) old_.push_back({base, part.first, part.second, {}});
+  if (is_new) old_.push_back({.version = base});
+  // What reads no element needs no copy, and must not have the write done again either.
+  if (part.first > part.second) return true;
   Old& old = old_[at->second];
-  old.first = std::min(old.first, part.first);
+  old.first = old.is_read() ? std::min(old.first, part.first) : part.first;
   old.last = std::max(old.last, part.second);
   return true;
 }
 
 void Versions::make_copies() {
-  for (Old& old : old_) {
+  for (size_t i = 0; i < old_.size(); ++i) {
+    Old& old = old_[i];
+    if (!old.is_read()) continue;
     const UOp flat = make_reshape(old.version, {Dim(count_of(old.version))});
     const UOp part = make_shrink(flat, {Dim(old.first)}, {Dim(old.last + 1)});
     old.copy = flat.graph().make(Op::Copy, {part});
-    copied_.emplace(old.copy.node(), copies_.size());
+    copied_.emplace(old.copy.node(), i);
     copies_.push_back(old.copy);
     copied_bytes_ += (old.last + 1 - old.first) * flat.dtype().bytes();
   }
@@ -221,11 +224,13 @@ void Versions::settle() {
   // First what has the memory now loses it.
   std::vector<Ref<Storage>> fresh;
   for (const UOp& last : last_) fresh.push_back(make_ref<Storage>(storage_of(memory_below(last))));
+  std::vector<Ref<Storage>> kept;  // some memory, where no element of it is read
+  for (const Old& old : old_)
+    kept.push_back(old.is_read()
+                       ? make_ref<Storage>(Ref<Buffer>(&storage_of(old.copy)->memory()), 0)
+                       : make_ref<Storage>(storage_of(memory_below(old.version))));
   forget_old_memory();
-  for (const Old& old : old_) {
-    const Ref<Storage> copy = storage_of(old.copy);
-    old.version.node()->realized = make_ref<Storage>(Ref<Buffer>(&copy->memory()), 0);
-  }
+  for (size_t i = 0; i < old_.size(); ++i) old_[i].version.node()->realized = kept[i];
   for (size_t i = 0; i < last_.size(); ++i) last_[i].node()->realized = fresh[i];
   rebind_cells(context_);
 }

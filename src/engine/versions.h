@@ -45,7 +45,9 @@ class Versions {
     UOp version;
     int64_t first = 0;  // elements that are read
     int64_t last = -1;
-    UOp copy;
+    UOp copy = {};
+
+    bool is_read() const { return first <= last; }
   };
 
   void find_writes(std::span<const UOp> outputs);

@@ -1,6 +1,7 @@
 #include "ir/bounds.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
 #include "base/checked.h"
@@ -196,6 +197,58 @@ std::string to_string(const Interval& interval) {
              interval.hi == kMax ? "inf" : std::to_string(interval.hi), "]");
 }
 
+Interval bounds_of_result(Op op, DType t, DType first, std::span<const Interval> at) {
+  switch (op) {
+    case Op::Less:
+    case Op::LessEqual:
+    case Op::Equal:
+    case Op::NotEqual:
+      return compare_bounds(op, first, at[0], at[1]);
+    default:
+      break;
+  }
+  if (!t.is_int() && !t.is_bool()) return {};
+  switch (op) {
+    case Op::Neg:
+      return wrapped(t, negated(at[0]));
+    case Op::Abs:
+      return wrapped(t, abs_bounds(at[0]));
+    case Op::Not:
+      return not_bounds(t, at[0]);
+    case Op::Cast:
+      return cast_bounds(t, first, at[0]);
+    case Op::Add:
+      return wrapped(t, sum(at[0], at[1]));
+    case Op::Sub:
+      return wrapped(t, sum(at[0], negated(at[1])));
+    case Op::Mul:
+      return wrapped(t, corners(at[0], at[1], mul_sat));
+    case Op::FloorDiv:
+      return wrapped(t, floor_div_bounds(at[0], at[1]));
+    case Op::FloorMod:
+      return wrapped(t, floor_mod_bounds(at[0], at[1]));
+    case Op::TruncDiv:
+      return wrapped(t, trunc_div_bounds(at[0], at[1]));
+    case Op::TruncMod:
+      return wrapped(t, trunc_mod_bounds(at[0], at[1]));
+    case Op::Max:
+      return {std::max(at[0].lo, at[1].lo), std::max(at[0].hi, at[1].hi)};
+    case Op::Min:
+      return {std::min(at[0].lo, at[1].lo), std::min(at[0].hi, at[1].hi)};
+    case Op::And:
+    case Op::Or:
+    case Op::Xor:
+      return bitwise_bounds(op, t, at[0], at[1]);
+    case Op::Shl:
+    case Op::Shr:
+      return shift_bounds(op, t, at[0], at[1]);
+    case Op::Where:
+      return at[0].is_single() ? at[at[0].lo ? 1 : 2] : hull(at[1], at[2]);
+    default:
+      return all_of_dtype(t);
+  }
+}
+
 // The sources of `u` are known.
 Interval BoundsCache::compute(const UOp& u) const {
   const DType t = u.dtype();
@@ -215,52 +268,12 @@ Interval BoundsCache::compute(const UOp& u) const {
     }
     case Op::Place:
       return at(0);
-    case Op::Less:
-    case Op::LessEqual:
-    case Op::Equal:
-    case Op::NotEqual:
-      return compare_bounds(u.op(), u.src(0).dtype(), at(0), at(1));
     default:
       break;
   }
-  if (!t.is_int() && !t.is_bool()) return {};
-  switch (u.op()) {
-    case Op::Neg:
-      return wrapped(t, negated(at(0)));
-    case Op::Abs:
-      return wrapped(t, abs_bounds(at(0)));
-    case Op::Not:
-      return not_bounds(t, at(0));
-    case Op::Cast:
-      return cast_bounds(t, u.src(0).dtype(), at(0));
-    case Op::Add:
-      return wrapped(t, sum(at(0), at(1)));
-    case Op::Mul:
-      return wrapped(t, corners(at(0), at(1), mul_sat));
-    case Op::FloorDiv:
-      return wrapped(t, floor_div_bounds(at(0), at(1)));
-    case Op::FloorMod:
-      return wrapped(t, floor_mod_bounds(at(0), at(1)));
-    case Op::TruncDiv:
-      return wrapped(t, trunc_div_bounds(at(0), at(1)));
-    case Op::TruncMod:
-      return wrapped(t, trunc_mod_bounds(at(0), at(1)));
-    case Op::Max:
-      return {std::max(at(0).lo, at(1).lo), std::max(at(0).hi, at(1).hi)};
-    case Op::Min:
-      return {std::min(at(0).lo, at(1).lo), std::min(at(0).hi, at(1).hi)};
-    case Op::And:
-    case Op::Or:
-    case Op::Xor:
-      return bitwise_bounds(u.op(), t, at(0), at(1));
-    case Op::Shl:
-    case Op::Shr:
-      return shift_bounds(u.op(), t, at(0), at(1));
-    case Op::Where:
-      return at(0).is_single() ? at(at(0).lo ? 1 : 2) : hull(at(1), at(2));
-    default:
-      return all_of_dtype(t);
-  }
+  std::array<Interval, 3> of;
+  for (size_t i = 0; i < std::min(u.src().size(), of.size()); ++i) of[i] = at(i);
+  return bounds_of_result(u.op(), t, u.src().empty() ? t : u.src(0).dtype(), of);
 }
 
 Interval BoundsCache::of(const UOp& u) {

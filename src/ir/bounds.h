@@ -27,6 +27,10 @@ struct Interval {
 
 std::string to_string(const Interval& interval);
 
+// Of an elementwise result of this dtype, from the intervals of its operands, the first of which
+// has the dtype `first`; of any other op, what the dtype holds.
+Interval bounds_of_result(Op op, DType dtype, DType first, std::span<const Interval> operands);
+
 // Remembers the interval of every node asked about and below it.  Dies before its graph.
 class BoundsCache {
  public:

@@ -6,6 +6,12 @@
 
 namespace tiny {
 
+const char* name_of(RangeKind kind) {
+  static constexpr const char* kNames[] = {"loop",   "upcast", "unroll", "vec",
+                                           "thread", "dot",    "local"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
 size_t Kernel::position(const UOp& range) const {
   for (size_t i = 0; i < ranges.size(); ++i)
     if (ranges[i].range == range) return i;

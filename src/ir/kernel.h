@@ -38,6 +38,7 @@ namespace tiny {
 // Thread: workers, or groups of threads; Local: the threads of a group.  Dot: the steps of a word
 // (ir/dot.h), which one instruction takes.
 enum class RangeKind : uint8_t { Loop, Upcast, Unroll, Vec, Thread, Dot, Local };
+const char* name_of(RangeKind kind);  // "loop"
 inline constexpr size_t kGroupAxes = 3;
 
 struct KernelRange {

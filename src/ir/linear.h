@@ -90,6 +90,7 @@ struct LinearParam {
   DType element;
   bool read = false;
   bool written = false;
+  int64_t alignment = 1;  // bytes that its address is a multiple of, beside its element's
 };
 
 struct LinearVariable {
@@ -107,6 +108,7 @@ struct LinearProgram {
   bool grouped = false;
   std::array<int64_t, 3> group{1, 1, 1};  // threads, by axis
   int64_t shared_bytes = 0;               // a group
+  int64_t launch_max = INT64_MAX;         // steps, or groups, of a launch at the most
   std::vector<LinearOp> ops;
   // Who ends work on it early: passes and renderers throw what the signal says; null: nobody.
   // Outlives that work.

@@ -180,9 +180,11 @@ class Spec {
         return law(are_distinct_axes(argument<Ints>("a flip is a list of axes")),
                    "flipped axes exist, each once");
       case Op::Alias: {
+        constexpr int64_t kApart = 2, kLast = 5;  // as AliasKind and the kinds of bounds have them
         const Ints& list = argument<Ints>("an alias has its kind");
-        return law(list.size() == 1 && list[0] >= 0 && list[0] <= 4 && !node_->src().empty(),
-                   "an alias has its kind");
+        return law(!list.empty() && list[0] >= 0 && list[0] <= kLast && !node_->src().empty() &&
+                       list.size() == (list[0] == kApart ? 2U : 1U),
+                   "an alias has its kind, and a number if it is apart");
       }
       case Op::Unfold: {
         const Ints& list = parameters("an unfolding is an axis and four numbers for each");

@@ -55,6 +55,15 @@ struct KernelLimits {
 struct GroupLimits {
   int32_t threads = 1;       // 1: there are no groups
   int64_t shared_bytes = 0;  // of that memory
+  // Threads side by side that take their steps together; 0: kernels are chosen for threads that
+  // walk vectors alone, though groups can run.
+  int32_t warp = 0;
+  int32_t access_bytes = 0;  // of one thread at the most, at a multiple of their number
+  int32_t banks = 0;         // words of 32 bits side by side in shared memory that a step may reach
+  int64_t private_bytes = 0;  // of memory of a thread's own at the most
+  // At a multiple of which the memory of every argument begins, where the device sees to it: it
+  // copies what is bound elsewhere.
+  int64_t argument_alignment = 1;
 };
 
 struct Target {
@@ -80,6 +89,8 @@ struct Target {
     return vector_bytes > 8 &&
            (without_vectors[static_cast<size_t>(op)] & scalar_bit(dtype.scalar)) == 0;
   }
+  // Whether kernels are chosen for groups of threads.
+  bool computes_in_groups() const { return group.warp > 0; }
   bool has_dot(DotKind kind) const { return (dots & dot_bit(kind)) != 0; }
   // Lanes of a full register of `dtype`; at least 1.
   int64_t lanes(DType dtype) const {

@@ -12,6 +12,7 @@
 #include "schedule/live_bytes.h"
 #include "schedule/lower.h"
 #include "shape/shape.h"
+#include "shape/strides.h"
 #include "shape/view.h"
 
 namespace tiny {
@@ -20,15 +21,33 @@ namespace {
 
 using Elements = std::pair<int64_t, int64_t>;
 
-bool overlap(const Elements& a, const Elements& b) {
-  return a.first <= b.second && b.first <= a.second;
-}
-
 // One buffer that is written: its writes in the order of their versions.
 struct Slot {
-  std::vector<size_t> writers;     // kernels
-  std::vector<Elements> elements;  // what each writes, at most
+  std::vector<size_t> writers;              // kernels
+  std::vector<std::optional<View>> places;  // what each writes; none: anything
 };
+
+// What a load reads, at most; none if it reads anything, or nothing by itself.
+std::optional<View> place_of(const UOp& load) {
+  if (!load) return std::nullopt;
+  const ViewArg& arg = load.view_arg();
+  const auto is_known = [](const Ints& numbers) {
+    return std::ranges::count(numbers, kSymbolicDim) == 0;
+  };
+  if (!is_known(arg.shape) || !is_known(arg.strides) || arg.offset == kSymbolicDim)
+    return std::nullopt;
+  return View{to_shape(arg.shape), to_shape(arg.strides), arg.offset};
+}
+
+// Whether the read may find what the write leaves.
+bool overlap(const ScheduledKernel::Read& read, const std::optional<View>& written) {
+  if (read.elements.first > read.elements.second) return false;  // it only waits
+  const auto place = place_of(read.load);
+  if (place && written) return !are_apart(*place, *written);
+  if (!written) return true;
+  const Elements elements = extent(*written);
+  return read.elements.first <= elements.second && elements.first <= read.elements.second;
+}
 
 constexpr size_t kNone = SIZE_MAX;
 constexpr size_t kChainMax = 4;  // units that are looked at together for what they free
@@ -65,10 +84,14 @@ class Orderer {
   // Who makes what, and the chain of versions of each buffer.
   void index_kernels() {
     makers_.clear();
+    rooted_.clear();
     slots_.clear();
     number_.clear();
     for (size_t k = 0; k < schedule_.kernels.size(); ++k) {
-      makers_[root(k).node()].push_back(k);
+      rooted_[root(k).node()].push_back(k);
+      // What copies a value does not make it.
+      if (!decision_.is_copied(root(k), schedule_.kernels[k].stores.front().destination))
+        makers_[root(k).node()].push_back(k);
       if (schedule_.kernels[k].call)  // all of its results
         for (const ScheduledStore& s : schedule_.kernels[k].stores)
           if (!(s.value == root(k))) makers_[s.value.node()].push_back(k);
@@ -84,15 +107,15 @@ class Orderer {
       if (maker == makers_.end()) continue;  // nothing is written
       Slot& slot = slots_[decision_.slot(u).node()];
       slot.writers.push_back(maker->second.front());
-      slot.elements.push_back(written(u.src(1)));
+      slot.places.push_back(written(u.src(1)));
       number_[u.node()] = slot.writers.size();
     }
   }
 
-  Elements written(const UOp& assign) const {
-    const View view = as_view(assign.src(0), decision_.stored)->view;
+  std::optional<View> written(const UOp& assign) const {
+    View view = as_view(assign.src(0), decision_.stored)->view;
     const bool numbers = all_const(view.shape) && all_const(view.strides) && view.offset.is_const();
-    return numbers ? extent(view) : Elements{0, INT64_MAX};
+    return numbers ? std::optional(std::move(view)) : std::nullopt;
   }
 
   // Kernels of one scan stay together: the first stands for all.
@@ -146,7 +169,7 @@ class Orderer {
     const Slot& s = slot->second;
     if (version > 0) edge(s.writers[version - 1], kernel);
     for (size_t w = version; w < s.writers.size(); ++w) {
-      if (!overlap(read.elements, s.elements[w])) continue;
+      if (!overlap(read, s.places[w])) continue;
       if (s.writers[w] == kernel) {
         // The next writes come later anyway.
         return read.in_place;
@@ -280,11 +303,12 @@ class Orderer {
       decision_.stored[copy.id()] = 1;
       schedule_.stored.push_back(copy);
       makers_[copy.node()].push_back(schedule_.kernels.size());
+      rooted_[copy.node()].push_back(schedule_.kernels.size());
       schedule_.kernels.push_back(lower_value(copy, decision_));
       ++schedule_.copies;
       schedule_.copied_bytes += (needed.second - needed.first + 1) * copy.dtype().bytes();
     }
-    for (size_t k : makers_.at(reader.node())) relower(schedule_.kernels[k]);
+    for (size_t k : rooted_.at(reader.node())) relower(schedule_.kernels[k]);
   }
 
   void relower(ScheduledKernel& kernel) {
@@ -301,7 +325,8 @@ class Orderer {
   std::span<const UOp> outputs_;
   bool saves_;
   std::unordered_map<const Node*, std::vector<size_t>> makers_;
-  std::unordered_map<const Node*, Slot> slots_;     // by what holds the memory
+  std::unordered_map<const Node*, std::vector<size_t>> rooted_;  // kernels by what they compute
+  std::unordered_map<const Node*, Slot> slots_;                  // by what holds the memory
   std::unordered_map<const Node*, size_t> number_;  // of a version: 1 is the first write
   std::vector<size_t> unit_;                        // by kernel
   std::vector<std::vector<size_t>> members_;        // of units, in order

@@ -189,6 +189,9 @@ class Joiner {
     const RowCosts costs(loops, machine_);
     JoinCost cost;
     const size_t inputs = values.size();
+    // Tiles of rows and operands that are computed are kept in a worker's scratch, of which threads
+    // of a group have none.
+    if (machine_.computes_in_groups() && !test.passes(inputs)) return std::nullopt;
     if (!test.passes(inputs) && !test.passes_as_tiles(inputs)) {
       const OperandCosts operands(loops, test, costs, machine_);
       if (const auto operand = operands.operand_seconds(inputs)) {

@@ -9,6 +9,7 @@
 #include "base/stop.h"
 #include "cost/machine.h"
 #include "ir/uop.h"
+#include "schedule/computed_variable.h"
 #include "schedule/join_cost.h"
 
 namespace tiny {
@@ -31,6 +32,7 @@ struct JoinSettings {
   std::vector<int64_t> flipped;              // numbers of joins that are decided against their cost
   std::vector<JoinTrial>* trials = nullptr;  // gets the legal ones, as they were decided last
   const StopSignal* stop = nullptr;          // null: never
+  std::span<const ComputedVariable> computed = {};
 };
 
 struct Joins {

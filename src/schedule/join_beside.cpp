@@ -63,6 +63,16 @@ bool may_share_ranges(const ScheduledKernel& a, const ScheduledKernel& b) {
   return true;
 }
 
+// Whether both use the same of these variables: else one may have to come before what computes one
+// that the other uses.
+bool use_alike(const ScheduledKernel& a, const ScheduledKernel& b,
+               std::span<const ComputedVariable> computed) {
+  return std::ranges::all_of(computed, [&](const ComputedVariable& c) {
+    return std::ranges::count(a.kernel.variables, c.variable) ==
+           std::ranges::count(b.kernel.variables, c.variable);
+  });
+}
+
 class SideJoiner {
  public:
   SideJoiner(Schedule& schedule, const Decision& decision, const Machine& machine,
@@ -142,7 +152,7 @@ class SideJoiner {
     const ScheduledKernel& a = kernels_[first];
     const ScheduledKernel& b = kernels_[second];
     if (a.values.size() + b.values.size() > static_cast<size_t>(machine_.most.inputs)) return false;
-    if (a.scan != b.scan) return false;
+    if (a.scan != b.scan || !use_alike(a, b, settings_.computed)) return false;
     if (!may_share_ranges(a, b) || are_apart(a, b)) return false;
     if (!figures_.may_share_loops(first, second)) return false;
     const auto order = order_.with_both_as_one(first, second);

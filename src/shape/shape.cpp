@@ -509,6 +509,10 @@ UOp make_alias(const UOp& x, AliasKind kind, std::span<const UOp> others) {
   return x.graph().make(Op::Alias, std::move(src), Ints{static_cast<int64_t>(kind)});
 }
 
+UOp make_apart(const UOp& x, int64_t number) {
+  return x.graph().make(Op::Alias, {x}, Ints{static_cast<int64_t>(AliasKind::Apart), number});
+}
+
 AliasKind alias_kind(const UOp& node) {
   return static_cast<AliasKind>(node.ints().front());
 }

@@ -116,9 +116,11 @@ Unfolding unfolding(const UOp& node);
 enum class AliasKind : uint8_t {
   Detached,    // no gradient goes through it
   Recomputed,  // its gradient computes again what it is made of, from the sources behind the value
+  Apart,       // gradients go through it; a number tells it from every other
   Later,       // read when the sources behind the value have been stored
 };
 UOp make_alias(const UOp& x, AliasKind kind, std::span<const UOp> others = {});
+UOp make_apart(const UOp& x, int64_t number);
 AliasKind alias_kind(const UOp& node);
 UOp make_iota(Graph& graph, const Dim& count, DType dtype);
 UOp make_reduce(const UOp& x, Op op, const Ints& axes);  // keeps the axes, with size 1

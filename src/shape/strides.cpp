@@ -1,10 +1,12 @@
 #include "shape/strides.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <numeric>
 #include <optional>
 #include <utility>
 
+#include "base/checked.h"
 #include "base/error.h"
 #include "ir/bounds.h"
 
@@ -57,14 +59,16 @@ struct Steps {
 
 Steps steps_of(const View& view) {
   Steps found;
-  for (size_t i = 0; i < view.shape.size(); ++i)
-    if (!view.shape[i].is(1) && !view.strides[i].is(0)) found.axes.push_back(i);
   const auto is_backward = [&](size_t i) { return !decide_less_equal(0, view.strides[i]); };
   const auto forwards = [&](size_t i) {
     return is_backward(i) ? view.strides[i] * -1 : view.strides[i];
   };
-  std::ranges::stable_sort(
-      found.axes, [&](size_t a, size_t b) { return !is_at_most(forwards(a), forwards(b)); });
+  for (size_t i = 0; i < view.shape.size(); ++i) {
+    if (view.shape[i].is(1) || view.strides[i].is(0)) continue;
+    const Dim step = forwards(i);
+    const auto shorter = [&](size_t axis) { return !is_at_most(step, forwards(axis)); };
+    found.axes.insert(std::ranges::find_if(found.axes, shorter), i);
+  }
   for (const size_t i : found.axes) {
     found.sizes.push_back(view.shape[i]);
     found.strides.push_back(forwards(i));
@@ -99,16 +103,15 @@ bool add_array(const Steps& found, const Reach& reach, std::vector<MovementStep>
 
 // The axes of the array in the view's order and direction, and beside them those that stay.
 void add_axes(const Steps& found, const View& view, std::vector<MovementStep>& steps) {
-  std::vector<size_t> places(found.axes.size());
-  std::iota(places.begin(), places.end(), size_t{0});
-  std::ranges::sort(places, {}, [&](size_t k) { return found.axes[k]; });
   Shape order, turned, kept;
-  for (size_t k = 0; k < places.size(); ++k) {
-    order.emplace_back(static_cast<int64_t>(places[k]));
-    if (found.backwards[places[k]]) turned.emplace_back(static_cast<int64_t>(k));
-    kept.push_back(found.sizes[places[k]]);
+  for (size_t i = 0; i < view.shape.size(); ++i) {
+    const auto at = std::ranges::find(found.axes, i) - found.axes.begin();
+    if (at == std::ssize(found.axes)) continue;
+    if (found.backwards[static_cast<size_t>(at)]) turned.emplace_back(std::ssize(order));
+    order.emplace_back(at);
+    kept.push_back(view.shape[i]);
   }
-  if (!std::ranges::is_sorted(places)) steps.push_back({Movement::Permute, std::move(order)});
+  if (!std::ranges::is_sorted(found.axes)) steps.push_back({Movement::Permute, std::move(order)});
   if (!turned.empty()) steps.push_back({Movement::Flip, std::move(turned)});
   Shape with_ones(view.shape.size(), Dim(1));
   for (const size_t i : found.axes) with_ones[i] = view.shape[i];
@@ -151,6 +154,32 @@ std::optional<std::vector<MovementStep>> array_steps(const View& view) {
   return steps;
 }
 
+// The remainders by `step` are those from that of `first` on, `length` more.
+struct Remainders {
+  int64_t first = 0;
+  int64_t length = 0;
+};
+
+Remainders remainders_of(const View& view, int64_t step) {
+  Remainders found{view.offset.value(), 0};
+  for (size_t i = 0; i < view.shape.size(); ++i) {
+    const int64_t stride = view.strides[i].value();
+    if (stride % step == 0) continue;
+    const int64_t span =
+        checked_mul(view.shape[i].value() - 1, stride, "the elements that a view reaches");
+    found.first += std::min(span, int64_t{0});
+    found.length += std::abs(span);
+  }
+  return found;
+}
+
+bool are_apart_by(int64_t step, const View& a, const View& b) {
+  const Remainders of_a = remainders_of(a, step);
+  const Remainders of_b = remainders_of(b, step);
+  const int64_t between = ((of_b.first - of_a.first) % step + step) % step;
+  return between > of_a.length && of_b.length < step - between;
+}
+
 }  // namespace
 
 View inside_mask(const View& view, const Mask& mask) {
@@ -189,6 +218,24 @@ View real_view(const View& view) {
                                                                  : view.strides[i] * -1);
   }
   return real;
+}
+
+bool are_apart(const View& a, const View& b) {
+  const auto [first_a, last_a] = extent(a);
+  const auto [first_b, last_b] = extent(b);
+  if (first_a > last_a || first_b > last_b || last_a < first_b || last_b < first_a) return true;
+  int64_t common = 0;
+  std::vector<int64_t> steps;
+  for (const View* view : {&a, &b})
+    for (size_t i = 0; i < view->shape.size(); ++i) {
+      const int64_t step = std::abs(view->strides[i].value());
+      if (view->shape[i].is(1) || step == 0) continue;
+      common = std::gcd(common, step);
+      steps.push_back(step);
+    }
+  steps.push_back(common);
+  return std::ranges::any_of(steps,
+                             [&](int64_t step) { return step > 1 && are_apart_by(step, a, b); });
 }
 
 std::vector<MovementStep> to_movement_steps(const View& view, const Mask& mask) {

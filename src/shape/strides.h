@@ -25,6 +25,11 @@ Dim buffer_size(const View& view);
 // without elements [0].
 View real_view(const View& view);
 
+// Whether it shows that no element is one of both views: their extents are apart, or the remainders
+// of their elements by some step are, as those of even and odd elements or of columns.  Numbers
+// only.
+bool are_apart(const View& a, const View& b);
+
 // In the order of tiny_movement.
 enum class Movement : uint8_t { Reshape, Permute, Expand, Pad, Shrink, Flip, Stride, AsStrided };
 struct MovementStep {

@@ -27,6 +27,10 @@ Tensor detach(const Tensor& a) {
   return is_in_memory(*a.cell()) ? a.detached(std::move(node)) : a.with(std::move(node));
 }
 
+Tensor clone(const Tensor& a) {
+  return a.with(make_apart(contiguous(a).node(), a.context().next_version()));
+}
+
 Tensor recompute(const Tensor& a, std::span<const Tensor> kept) {
   std::vector<UOp> begins;
   for (const Tensor& k : kept) begins.push_back(k.node());

@@ -66,6 +66,9 @@ TensorRun::TensorRun(Ref<Context> context, Ref<const TensorProgram> program)
       outputs_(program_->outputs.size()),
       queue_(context_->device().make_queue()) {
   if (program_->compiled.program) run_ = make_ref<Run>(program_->compiled.program);
+  for (size_t i = 0; i < values_.size(); ++i)
+    if (program_->variables[i].is_computed) is_known_[i] = 1;
+  take_greatest_sizes();
   if (values_.empty()) bind_outputs();
 }
 
@@ -93,6 +96,8 @@ int64_t TensorRun::value_of(const Dim& dim) const {
 
 void TensorRun::set_variable(size_t index, int64_t value) {
   const ProgramVariable& v = program_->variables[index];
+  require(!v.is_computed, Status::InvalidArgument, "the variable \"", v.name,
+          "\" is a size that executions compute");
   require(value >= v.min && value <= v.max, Status::InvalidArgument, "the variable \"", v.name,
           "\" is from ", v.min, " to ", v.max, "; got ", value);
   take_value(index, value);
@@ -107,9 +112,35 @@ void TensorRun::take_value(size_t variable, int64_t value) {
   fits_ = false;
   forget_outputs();
   if (outcome_ == Outcome::Done) outcome_ = Outcome::Outdated;
+  fit_all_ports();
+}
+
+void TensorRun::fit_all_ports() {
   if (std::ranges::count(is_known_, 0) > 0) return;
   fit_ports(input_ports_, values_);
   fit_ports(output_ports_, values_);
+}
+
+// Before an execution: what outputs have room for.
+void TensorRun::take_greatest_sizes() {
+  bool any = false;
+  for (size_t i = 0; i < values_.size(); ++i) {
+    const ProgramVariable& v = program_->variables[i];
+    if (v.is_computed) values_[i] = v.max;
+    any |= v.is_computed;
+  }
+  if (any) fit_all_ports();
+}
+
+// Behind it: what they have.
+void TensorRun::read_computed_sizes() {
+  bool any = false;
+  for (size_t i = 0; i < values_.size(); ++i) {
+    if (!program_->variables[i].is_computed) continue;
+    values_[i] = run_->variable(static_cast<int64_t>(i));
+    any = true;
+  }
+  if (any) fit_ports(output_ports_, values_);
 }
 
 // Holds an input's shape against the program's, and takes the values of variables from it.
@@ -405,10 +436,12 @@ void TensorRun::execute_by(Execute execute) {
   outcome_ = Outcome::Failed;
   require(missing.empty(), Status::InvalidArgument,
           "inputs that were not set: ", join(missing, ", "));
+  take_greatest_sizes();
   if (!fits_) fit();
   if (run_) {
     copy_from_caller();
     execute();
+    read_computed_sizes();
     copy_outputs();
     copy_to_caller();
   }

@@ -17,7 +17,8 @@ namespace tiny {
 
 // One execution after the other of a program, each output in memory of its own.  A variable has the
 // value that it was given last: by set_variable, or by an input whose shape says it.  At an
-// execution all inputs and outputs must fit these values.
+// execution all inputs and outputs must fit these values.  One that executions compute has its
+// greatest value before, for which outputs need memory, and then the last one's.
 class TensorRun : public RefCounted {
  public:
   TensorRun(Ref<Context> context, Ref<const TensorProgram> program);
@@ -113,6 +114,9 @@ class TensorRun : public RefCounted {
   void learn(size_t index, const Ints& shape);
   void take_value(size_t variable, int64_t value);
   void fit();
+  void take_greatest_sizes();
+  void read_computed_sizes();
+  void fit_all_ports();
   void bind_outputs();
   void bind_number(int64_t number);
   void forget_outputs();

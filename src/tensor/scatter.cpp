@@ -7,6 +7,8 @@
 #include "tensor/indexing.h"
 #include "tensor/movement.h"
 #include "tensor/promotion.h"
+#include "tensor/reduce.h"
+#include "tensor/scan.h"
 
 namespace tiny {
 
@@ -102,6 +104,19 @@ Tensor scatter_nd(const Tensor& data, const Tensor& indices, const Tensor& updat
   const Tensor out =
       scattered(reshape(data, {rows, inner}), place, reshape(updates, {writes, inner}), fold, 0);
   return reshape(out, dims);
+}
+
+Chosen chosen_places(const Tensor& mask) {
+  require(mask.rank() == 1 && mask.dtype().is_bool(), Status::InvalidArgument,
+          "places are chosen by bools along one axis; got ", mask.dtype(), " of shape ",
+          mask.shape());
+  const Dim n = mask.shape()[0];
+  const Tensor all = arange(mask.context_ref(), kInt64, n);
+  const Tensor ones = cast(mask, kInt64);
+  // What is not chosen goes out of range.
+  const Tensor target = where(mask, cumsum(ones, 0, true), size_tensor(mask.context_ref(), n));
+  const Tensor zeros = full(mask.context_ref(), kInt64, mask.shape(), 0);
+  return {scattered(zeros, target, all, Fold::None, 0), sum(ones, {0})};
 }
 
 Tensor scatter_flat(const Tensor& a, const Tensor& indices, const Ints& shape) {

@@ -19,6 +19,13 @@ Tensor scatter_nd(const Tensor& data, const Tensor& indices, const Tensor& updat
                   Fold fold = Fold::None);
 // Zeros of this shape, but for the elements of `a` at the row-major places that `indices` name.
 Tensor scatter_flat(const Tensor& a, const Tensor& indices, const Ints& shape);
+// The places of the elements of `mask` (bool, one axis) that are true, in ascending order, int64,
+// with zeros behind them; and how many there are, int64 without axes.
+struct Chosen {
+  Tensor places;
+  Tensor count;
+};
+Chosen chosen_places(const Tensor& mask);
 // `data` with `update` in the place of its elements start[i], start[i] + 1, .. of `axis`, for each
 // i of the first axis; beyond the end nothing is written, or (`circular`) the beginning.  `start`
 // has one axis of integers.

@@ -55,6 +55,11 @@ void rebind(Cell& cell, const UOp& computed) {
   if (!storage || base.op() == Op::Buffer) return;
   const UOp flat =
       make_buffer(base.graph(), storage, base.dtype(), product(shape_of(base)).value());
+  // What was built of elements in another order goes on from where they lie now, and gradients by
+  // the tensor find it there.
+  const UOp& value = cell.node();
+  if (computed.op() == Op::Contiguous && has(value.op(), kMovement) && !storage_of(value))
+    value.node()->realized = computed.node()->realized;
   if (storage->claim())
     cell.set_memory(flat);
   else

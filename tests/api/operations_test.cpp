@@ -434,6 +434,9 @@ Outputs case_dropout(Operands& o) {
 Outputs case_detach(Operands& o) {
   return MADE(tiny_detach, o.floats({2, 3}));
 }
+Outputs case_clone(Operands& o) {
+  return MADE(tiny_clone, o.floats({2, 3}));
+}
 Outputs case_recompute(Operands& o) {
   tiny_tensor* kept[] = {o.floats({2, 3})};
   return MADE(tiny_recompute, kept[0], kept, 1);

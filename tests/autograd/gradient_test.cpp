@@ -342,5 +342,32 @@ TEST_F(GradientTest, ByWhatWasComputedMeanwhile) {
   EXPECT_EQ(made_of(detach(y) + y, {{y}}), (std::vector<int64_t>{0}));
 }
 
+// Also where the elements lie in another order than those that the losses are made of.
+TEST_F(GradientTest, ByWhatWasComputedInAnotherOrder) {
+  const Tensor x = tensor(point({2, 3, 4}));
+  Tensor turned = permute(exp(x), {2, 0, 1}), flipped = flip(exp(x), {1});
+  const Tensor losses[] = {sum(turned * turned, {0, 1, 2}) + sum(flipped * flipped, {0, 1, 2})};
+  const std::vector<Tensor> by{turned, flipped};
+  std::vector<std::vector<double>> want;
+  for (const Tensor& slope : gradients(losses, {}, by)) want.push_back(values(slope));
+  Tensor* both[] = {&turned, &flipped};
+  realize(both);
+  const std::vector<Tensor> again{turned, flipped};
+  EXPECT_EQ(made_of(losses[0], again), (std::vector<int64_t>{0, 1}));
+  const std::vector<Tensor> slopes = gradients(losses, {}, again);
+  for (size_t i = 0; i < slopes.size(); ++i) EXPECT_EQ(values(slopes[i]), want[i]) << i;
+}
+
+// Equal constants, and a value beside its clone, are targets of their own.
+TEST_F(GradientTest, ByClones) {
+  const Tensor one = full(context_, kFloat64, {3}, 1);
+  const Tensor a = clone(one), b = clone(one), c = clone(a);
+  const Tensor losses[] = {sum(a * a * b + c, {0})};
+  const std::vector<Tensor> slopes = gradients(losses, {}, std::vector<Tensor>{a, b, c});
+  EXPECT_EQ(values(slopes[0]), (std::vector<double>{3, 3, 3}));
+  EXPECT_EQ(values(slopes[1]), (std::vector<double>{1, 1, 1}));
+  EXPECT_EQ(values(slopes[2]), (std::vector<double>{1, 1, 1}));
+}
+
 }  // namespace
 }  // namespace tiny

@@ -491,7 +491,8 @@ std::string walked_options(uint64_t seed, const Machine& machine) {
 
 std::vector<Machine> machines() {
   std::vector<Machine> all{{"interp", "auto"}};
-  for (const BackendInfo& backend : known_backends()) {
+  if (testing::is_for_groups()) return all;
+  for (const BackendInfo& backend : known_backends(Drivers::LeaveClosed)) {
     if (backend.name != "cpu" || !backend.available) continue;
     for (const std::string& isa : backend.isas)
       all.push_back({"cpu", isa == "avx2" ? "avx2" : "avx512"});
@@ -554,7 +555,7 @@ GroupCounts check_lists(std::string (*make)(uint64_t seed, const Machine& machin
     }
   }
   if (count >= 100) {
-    EXPECT_GT(tried, count);
+    EXPECT_GT(tried, count * machines().size() / 2);
   }
   return groups;
 }
@@ -567,6 +568,7 @@ TEST(RandomKernels, AreRightUnderRandomOptions) {
 }
 
 TEST(RandomKernels, AreRightUnderListsThatASearchTries) {
+  if (testing::is_for_groups()) GTEST_SKIP() << "a search changes the lists of one thread";
   check_lists(walked_options);
 }
 

@@ -36,6 +36,8 @@ std::vector<Setting> settings() {
         all.push_back(
             {backend.name + "_" + isa + (noopt ? "_noopt" : ""), backend.name, isa, noopt});
   }
+  if (testing::has_opencl()) all.push_back({"opencl", "opencl", "auto", 0});
+  if (testing::has_cuda()) all.push_back({"cuda", "cuda", "auto", 0});
   return all;
 }
 
@@ -93,7 +95,7 @@ class RandomGraphTest : public ::testing::TestWithParam<Setting> {};
 // How many graphs a run tries, from which seed, how long, how large: GRAPHS, GRAPH_SEED,
 // GRAPH_STEPS and GRAPH_ELEMENTS look further or at one.
 TEST_P(RandomGraphTest, HasTheOraclesValues) {
-  const bool slow = GetParam().device == "c";
+  const bool slow = GetParam().device == "c" || GetParam().device == "opencl";
   const uint64_t first = testing::number_from("GRAPH_SEED", 1);
   const uint64_t count = testing::number_from("GRAPHS", slow ? 6 : 500);
   int failures = 0;

@@ -194,6 +194,30 @@ TEST_P(Writes, ViewsOfEveryKindAreWrittenThrough) {
   EXPECT_EQ(get(a), (Floats{5, 1, 5, 6, 0, 2, 8, 7, 40, 30, 9, 10}));
 }
 
+TEST_P(Writes, WhatReadsNoElementHasNoWriteDoneAgain) {
+  Tensor a = make(counting(4));
+  assign(a, make(counting(4, 100)));
+  const Tensor nothing = sum(slice(a, {4}, {4}), {0}, true);
+  assign(a, scalar(7));
+  EXPECT_EQ(get(a), Floats(4, 7));
+  EXPECT_EQ(get(nothing), Floats{0});
+  EXPECT_EQ(get(a), Floats(4, 7));
+  EXPECT_EQ(copies(), 0);
+  assign(a, add(a, scalar(1)));
+  EXPECT_EQ(get(add(nothing, slice(a, {0}, {1}))), Floats{8});
+}
+
+// Each part is copied from where the value is stored once: no copy waits for the other.
+TEST_P(Writes, AValueThatIsConcatenatedWithItselfIsAssignedTo) {
+  const Tensor total = reshape(sum(make(counting(3)), {0}), {1});
+  const Tensor once = cast(cast(total, kBool), kFloat32);
+  const Tensor parts[] = {once, once};
+  Tensor twice = concat(parts, 0);
+  assign(twice, add(twice, scalar(1)));
+  EXPECT_EQ(get(twice), (Floats{2, 2}));
+  EXPECT_EQ(copies(), 0);
+}
+
 TEST_P(Writes, AViewThatOverlapsItselfIsRefused) {
   Tensor a = make(counting(4));
   Tensor repeated = expand(reshape(a, {1, 4}), {3, 4});

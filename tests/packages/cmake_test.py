@@ -55,7 +55,7 @@ class Consumers(unittest.TestCase):
         for found, shared in (("add_subdirectory", "OFF"), ("FetchContent", "ON")):
             with self.subTest(found):
                 run("cmake", "-S", CONSUMER, "-B", out, "-G", "Ninja", f"-DFOUND={found}", f"-DTINY_SOURCE={ROOT}",
-                    "-DCMAKE_BUILD_TYPE=MinSizeRel", "-DTINY_ONNX=OFF", "-DTINY_C=OFF", "-DTINY_NODES=OFF",
+                    "-DCMAKE_BUILD_TYPE=MinSizeRel", "-DTINY_ONNX=OFF", "-DTINY_C=OFF", "-DTINY_CUDA=OFF", "-DTINY_NODES=OFF",
                     f"-DBUILD_SHARED_LIBS={shared}", "-DGIVEN_KIND=ON", "-DCMAKE_CXX_COMPILER_LAUNCHER=ccache", env=with_environment())
                 build(out)
                 self.check(out / "consumer", NO_ONNX)
@@ -86,7 +86,7 @@ class Consumers(unittest.TestCase):
         self.assertIn("tiny_context_create", names)
 
     def test_tests_need_the_whole_library(self):
-        with self.assertRaisesRegex(AssertionError, "TINY_TESTS needs TINY_ONNX, TINY_C, TINY_NODES and BUILD_SHARED_LIBS"):
+        with self.assertRaisesRegex(AssertionError, "TINY_TESTS needs TINY_ONNX, TINY_C, TINY_CUDA, TINY_NODES and BUILD_SHARED_LIBS"):
             configure(self.folder / "no", "-DTINY_ONNX=OFF", "-DTINY_TESTS=ON")
 
 

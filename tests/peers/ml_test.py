@@ -12,6 +12,8 @@ import re
 import sys
 import warnings
 
+import named_tests
+
 try:
     import hypothesis
     import numpy as np
@@ -337,22 +339,13 @@ def main():
     arguments.add_argument("--save", type=pathlib.Path)
     given = arguments.parse_args()
     SAVED["folder"], pattern = given.save, re.compile(given.pattern)
-    count, failures = 0, []
-    for test in NODES:
-        if not pattern.search(test.__name__):
-            continue
-        count += 1
-        try:
-            test()
-        except Exception as error:
-            failures.append(f"{test.__name__}: {type(error).__name__}: {str(error)[:1500]}")
+    count, failures = named_tests.attempt(NODES, pattern)
     if sklearn is not None:
         more, failed = scikit_learn(pattern)
         count, failures = count + more, failures + failed
     else:
         print("scikit-learn's models are left out: skl2onnx or scikit-learn is not here")
-    print(*failures, f"{count} tests, {len(failures)} failures", sep="\n")
-    return 1 if failures or not count else 0
+    return named_tests.report(count, failures)
 
 
 if __name__ == "__main__":

@@ -4,8 +4,9 @@ that are packed in the file, and what refuses them.
     PYTHONPATH=build/release/bindings/python narrow_test.py [PATTERN]
 """
 
-import re
 import sys
+
+import named_tests
 
 try:
     import hypothesis
@@ -189,19 +190,5 @@ TESTS = (floats_are_rounded, powers_of_two_are_rounded, floats_are_read, integer
          quantised_and_back, others_refuse_them)  # fmt: skip
 
 
-def main():
-    pattern = re.compile(sys.argv[1] if len(sys.argv) > 1 else "")
-    count, failures = 0, []
-    for test in TESTS:
-        if pattern.search(test.__name__):
-            count += 1
-            try:
-                test()
-            except Exception as error:
-                failures.append(f"{test.__name__}: {type(error).__name__}: {str(error)[:1500]}")
-    print(*failures, f"{count} tests, {len(failures)} failures", sep="\n")
-    return 1 if failures or not count else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(named_tests.run(TESTS))

@@ -1,4 +1,6 @@
-"""tinygrad's tests on tiny, through tiny.compat: a row for each file, and each failure with what it says.
+"""tinygrad's tests on tiny, through tiny.compat: a row for each file, and each failure with its cause (tinygrad_causes.py)
+and what it says.  What is "apart" needs tinygrad's internals or another machine, or is right here on purpose; of the
+others the last column says how many pass.
 
 usage: run_tinygrad CHECKOUT [FILE[::TEST] | -k TEXT | ..]     the checkout is read, never written to
        run_tinygrad CHECKOUT --programs [TEXT ..]              its example programs, those that have the text in their path
@@ -14,6 +16,9 @@ import tempfile
 
 import pytest
 
+import tinygrad_causes
+from tinygrad_causes import DELIBERATE, INTERNALS, MACHINE
+
 FILES = """test/backend/test_ops.py test/test_tiny.py test/unit/test_indexing.py test/backend/test_nn.py
 test/backend/test_optim.py test/backend/test_tensor.py test/backend/test_symbolic_ops.py
 test/backend/test_tensor_variable.py test/unit/test_randomness.py test/backend/test_randomness.py
@@ -24,7 +29,8 @@ test/unit/test_function.py test/unit/test_disk_tensor.py test/unit/test_tar.py t
 test/testextra/test_lr_scheduler.py test/unit/test_conv.py test/unit/test_linalg.py test/unit/test_masked_tensor.py
 test/unit/test_rearrange_einops.py test/null/test_rearrange_einops.py test/unit/test_winograd.py
 test/unit/test_hashing.py test/backend/test_softmax_fusion.py test/backend/test_transcendental.py
-test/backend/test_edgecases.py""".split()
+test/backend/test_edgecases.py test/backend/test_pickle.py test/unit/test_call.py""".split()
+APART = (INTERNALS, DELIBERATE, MACHINE)
 
 
 FASHION = "/usr/share/datasets/fashion-mnist"
@@ -72,14 +78,27 @@ class Table:
             self.causes[report.nodeid] = str(report.longrepr).splitlines()[-1]
 
     def show(self):
-        for cause in sorted(self.causes):
-            print(f"{cause}\n    {self.causes[cause][:300]}")
-        print(f"\n{'file':48} passed failed skipped")
+        apart = collections.Counter()
+        for test in sorted(self.causes):
+            kind, cause = tinygrad_causes.cause_of(test, self.causes[test])
+            apart[test.partition("::")[0]] += kind in APART
+            print(f"{test}\n    {kind}: {cause}\n    {self.causes[test][:300]}")
+        print(f"\n{'file':48} passed failed  apart skipped")
+        total = collections.Counter()
         for file, tests in self.outcomes.items():
             if not tests:
                 continue
-            counts = collections.Counter(tests.values())
-            print(f"{file:48} {counts['passed']:6} {counts['failed']:6} {counts['skipped']:7}")
+            counts = collections.Counter(tests.values(), apart=apart[file])
+            counts["failed"] -= counts["apart"]
+            total += counts
+            self._row(file, counts)
+        self._row("all", total)
+
+    @staticmethod
+    def _row(name, counts):
+        asked = counts["passed"] + counts["failed"]
+        share = f"{100 * counts['passed'] / asked:6.1f} %" if asked else ""
+        print(f"{name:48} {counts['passed']:6} {counts['failed']:6} {counts['apart']:6} {counts['skipped']:7} {share}")
 
 
 def main(arguments):
@@ -92,11 +111,13 @@ def main(arguments):
     os.chdir(arguments[0])
     sys.path.insert(0, os.getcwd())
     offer_pictures()
+    os.environ.setdefault("RUN_SLOW", "1")  # tests that are slow on tinygrad itself
     import tiny.compat
     tiny.compat.install()
     table = Table()
     status = pytest.main(["--noconftest", "-q", "--no-header", "--tb=short", "-p", "no:cacheprovider",
                           "-W", "ignore::DeprecationWarning", "--show-capture=no", "--no-summary",
+                          "--continue-on-collection-errors",
                           *(arguments[1:] or FILES)], plugins=[table])
     table.show()
     return int(status)

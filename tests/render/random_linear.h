@@ -44,6 +44,7 @@ struct RandomLinearOptions {
   bool gathers = true;     // gathers and scatters
   bool checks = true;
   DotSet dots = kAllDots;
+  bool clears_scratch = false;     // at first: for who does not get it as `LinearBuffers` has it
   bool scale = true;               // Scale, which AVX2 does not have
   const Target* target = nullptr;  // vector ops only where this target has them
 };
@@ -115,6 +116,7 @@ class RandomLinear {
       outputs_.push_back(emit(Op::Param, kAddress, {}, static_cast<int64_t>(2 * i + 1)));
       scratches_.push_back(emit(Op::Scratch, kAddress, {}, scratch_at_[i]));
     }
+    if (options_.clears_scratch) clear_scratch();
     for (int64_t i = 0; i < 2; ++i) keep(emit(Op::Variable, kInt64, {}, i));
     const LinearId begin = emit(Op::LaunchArg, kInt64, {}, 0),
                    end = emit(Op::LaunchArg, kInt64, {}, 1);
@@ -143,6 +145,16 @@ class RandomLinear {
     LinearId id;
     size_t values, accumulators;
   };
+
+  void clear_scratch() {
+    const DType word = kUInt64;
+    const LinearId base = emit(Op::Scratch, kAddress, {}, 0);
+    const LinearId none = emit(Op::Const, word, {}, 0);
+    const LinearId loop =
+        emit(Op::Loop, kInt64, {int64(0), int64(p_.scratch_bytes / word.bytes())}, 1);
+    emit(Op::Store, kVoid, {base, loop, none});
+    emit(Op::EndLoop, kVoid, {loop});
+  }
 
   uint64_t below(uint64_t n) { return rng_() % n; }
   bool chance(int percent) { return below(100) < static_cast<uint64_t>(percent); }

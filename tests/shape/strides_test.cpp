@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -54,6 +56,62 @@ TEST(Strides, RealViewsGoForwards) {
   EXPECT_EQ(real_view({{}, {}, 4}), (View{{}, {}, 4}));
   EXPECT_EQ(real_view({{2, 0}, {3, 5}, 1}), (View{{0}, {1}, 0}));
   EXPECT_EQ(real_view(inside_mask({{5}, {1}, -1}, {{1}, {4}})), (View{{3}, {1}, 0}));
+}
+
+TEST(Strides, ViewsThatAreApart) {
+  const auto apart = [](const View& a, const View& b) {
+    EXPECT_EQ(are_apart(a, b), are_apart(b, a));
+    return are_apart(a, b);
+  };
+  EXPECT_TRUE(apart({{4}, {1}, 0}, {{4}, {1}, 4}));
+  EXPECT_TRUE(apart({{4}, {2}, 0}, {{4}, {2}, 1}));  // even and odd
+  EXPECT_TRUE(apart({{4}, {-2}, 6}, {{2, 2}, {4, 2}, 1}));
+  EXPECT_TRUE(apart({{3, 2}, {5, 1}, 0}, {{3, 3}, {5, 1}, 2}));    // columns
+  EXPECT_TRUE(apart({{3, 2}, {5, 1}, 3}, {{3, 3}, {-5, 1}, 10}));  // beside them, rows backwards
+  EXPECT_TRUE(apart({{2, 0}, {1, 1}, 0}, {{9}, {1}, 0}));
+  EXPECT_FALSE(apart({{3, 3}, {5, 1}, 0}, {{3, 3}, {5, 1}, 2}));
+  EXPECT_FALSE(apart({{4}, {2}, 0}, {{4}, {3}, 3}));
+  EXPECT_FALSE(apart({{}, {}, 3}, {{3}, {0}, 3}));
+}
+
+TEST(Strides, WhatIsApartHasNoElementInCommon) {
+  constexpr int kPairs = 20000;
+  std::mt19937 random(3);
+  const auto between = [&](int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(random() % static_cast<uint64_t>(high - low + 1));
+  };
+  const auto draw = [&] {
+    View view;
+    for (int64_t i = between(0, 3); i > 0; --i) {
+      view.shape.emplace_back(between(1, 4));
+      view.strides.emplace_back(between(-7, 7));
+    }
+    view.offset = between(0, 20);
+    return view;
+  };
+  const auto elements = [](const View& view) {
+    std::set<int64_t> found{view.offset.value()};
+    for (size_t i = 0; i < view.shape.size(); ++i) {
+      std::set<int64_t> more;
+      for (const int64_t at : found)
+        for (int64_t k = 0; k < view.shape[i].value(); ++k)
+          more.insert(at + k * view.strides[i].value());
+      found = std::move(more);
+    }
+    return found;
+  };
+  int shown = 0;
+  for (int n = 0; n < kPairs; ++n) {
+    const View a = draw(), b = draw();
+    if (!are_apart(a, b)) continue;
+    ++shown;
+    const std::set<int64_t> of_b = elements(b);
+    for (const int64_t at : elements(a))
+      ASSERT_FALSE(of_b.contains(at))
+          << to_string(a.shape) << to_string(a.strides) << to_string(a.offset) << " and "
+          << to_string(b.shape) << to_string(b.strides) << to_string(b.offset);
+  }
+  EXPECT_GT(shown, kPairs / 10);
 }
 
 // As words and numbers: "shrink 0 6 reshape 2 3".

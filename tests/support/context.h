@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "cost/group_machines.h"
 #include "engine/backend.h"
 #include "engine/context.h"
 
@@ -29,12 +30,38 @@ inline Ref<Context> planning_context() {
   return make_ref<Context>(flags);
 }
 
-// The devices of this machine that compute something.
+// Whether the environment has choices made for a machine that computes in groups: devices that
+// stand for any machine do so for this one.
+inline bool is_for_groups() {
+  return find_group_machine(Flags::from_environment(nullptr).processor) != nullptr;
+}
+
+// The devices of this machine that compute something; but for those of drivers, which take a tenth
+// of a second and more to compile a kernel (has_opencl, has_cuda).
 inline std::vector<BackendInfo> computing_backends() {
   std::vector<BackendInfo> found;
-  for (const BackendInfo& backend : known_backends())
-    if (backend.available && backend.name != "null") found.push_back(backend);
+  for (const BackendInfo& backend : known_backends(Drivers::LeaveClosed)) {
+    const bool can_be_any = backend.name == "interp" || backend.name == "far";
+    if (is_for_groups() && !can_be_any) continue;
+    if (backend.available && backend.name != "null" && backend.name != "opencl" &&
+        backend.name != "cuda")
+      found.push_back(backend);
+  }
   return found;
+}
+
+// Whether a driver of OpenCL has a device that can be used.
+inline bool has_opencl() {
+  for (const BackendInfo& backend : known_backends())
+    if (backend.available && backend.name == "opencl") return true;
+  return false;
+}
+
+// Whether the driver of CUDA, or the emulated one, has a device that can be used.
+inline bool has_cuda() {
+  for (const BackendInfo& backend : known_backends())
+    if (backend.available && backend.name.starts_with("cuda:")) return true;
+  return false;
 }
 
 // Their names.

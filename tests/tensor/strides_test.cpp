@@ -156,6 +156,26 @@ TEST_P(TensorStrides, test_copy_between_strides) {
   EXPECT_EQ(copies(), 0);
 }
 
+TEST_P(TensorStrides, CopiesWithinAMemoryNeedNoOtherWhereNoElementIsBoth) {
+  Tensor row = counting(12);
+  Tensor even = slice(row, {0}, {kSliceEnd}, {2});
+  assign(even, slice(row, {1}, {kSliceEnd}, {2}));
+  EXPECT_EQ(get(row), (Floats{1, 1, 3, 3, 5, 5, 7, 7, 9, 9, 11, 11}));
+  Tensor cube = reshape(counting(24), {2, 3, 4});
+  Tensor left = slice(cube, {0, 0, 0}, {2, 3, 2});
+  assign(left, flip(slice(cube, {0, 0, 2}, {2, 3, 4}), {0, 1, 2}));
+  EXPECT_EQ(get(left), (Floats{23, 22, 19, 18, 15, 14, 11, 10, 7, 6, 3, 2}));
+  Tensor upper = slice(cube, {0, 0, 0}, {1, 3, 4});
+  assign(upper, add(upper, slice(cube, {1, 0, 0}, {2, 3, 4})));
+  compute(cube);
+  EXPECT_EQ(copies(), 0);
+  // What is read is written, elsewhere than it is read: then it is copied before.
+  Tensor tail = slice(row, {1}, {12});
+  assign(tail, slice(row, {0}, {11}));
+  EXPECT_EQ(get(row), (Floats{1, 1, 1, 3, 3, 5, 5, 7, 7, 9, 9, 11}));
+  EXPECT_EQ(copies(), 1);
+}
+
 TEST_P(TensorStrides, CopiesConvertInTheSameKernel) {
   const Tensor source = permute(reshape(counting(6), {3, 2}), {1, 0});
   for (const DType dtype : {kFloat16, kInt64, kInt8, kFloat64}) {

@@ -7,6 +7,7 @@ import pickle
 import struct
 import tempfile
 import unittest
+import zipfile
 import zlib
 from random import Random
 
@@ -50,6 +51,33 @@ class Files(unittest.TestCase):
         x = tiny.tensor([1.0, 2.0])
         x.save(self.path, "x")
         self.assertEqual(tiny.Tensor.load(tiny.default_context(), self.path).tolist(), [1, 2])
+
+    @unittest.skipIf(numpy is None, "no NumPy")
+    def test_npz(self):
+        path = self.path.replace(".safetensors", ".npz")
+        arrays = {kind: numpy.arange(12).reshape(3, 4).astype(kind) for kind in
+                  "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 >f4 >i2".split()}
+        arrays |= {"turned": numpy.asfortranarray(arrays["int32"]), "one": numpy.float32(2), "none": numpy.ones((0, 3))}
+        for write in (numpy.savez, numpy.savez_compressed):
+            write(path, **arrays)
+            back = tiny.load(path)
+            self.assertEqual(list(back), list(arrays))
+            for name, array in arrays.items():
+                self.assertEqual(back[name].dtype.name, array.dtype.name)
+                numpy.testing.assert_array_equal(back[name].numpy(), array)
+        tiny.save(path, back)
+        with numpy.load(path) as theirs:
+            for name, array in arrays.items():
+                numpy.testing.assert_array_equal(theirs[name], array)
+        with self.assertRaisesRegex(TypeError, "bfloat16"):
+            tiny.save(path, {"x": tiny.tensor([1.0], "bfloat16")})
+        for wrong, said in ((b"", "no .npy file"), (b"\x93NUMPY\1\0\x10\0" + b"x" * 20, "header"),
+                            (b"\x93NUMPY\1\0\x3e\0{'descr': '<f4', 'fortran_order': False, 'shape': (4,), }" + b" " * 6 + b"\n",
+                             "bytes of elements, not 16")):
+            with zipfile.ZipFile(path, "w") as archive:
+                archive.writestr("a.npy", wrong)
+            with self.assertRaisesRegex(ValueError, said):
+                tiny.load(path)
 
     def test_what_is_wrong_is_said(self):
         with open(self.path, "wb") as file:

@@ -2,27 +2,14 @@
 
 import io
 import os
-import pathlib
 import struct
 import tarfile
-import tempfile
 import unittest
 import zipfile
 
 import tiny
+from support import Folder
 from tiny import Tensor, nn
-
-
-class Folder(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
-    def file(self, name, content):
-        path = self.folder / name
-        path.write_bytes(content)
-        return path
 
 
 class Disk(Folder):

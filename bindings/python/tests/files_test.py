@@ -3,14 +3,13 @@
 import io
 import json
 import os
-import pathlib
 import pickle
 import struct
-import tempfile
 import unittest
 from random import Random
 
 import tiny
+from support import Folder
 from tiny import Tensor, nn
 from tiny.nn import gguf
 
@@ -25,18 +24,6 @@ needs_torch = unittest.skipIf(torch is None, "PyTorch is not here")
 
 def halves(*numbers):
     return struct.pack(f"<{len(numbers)}e", *numbers)
-
-
-class Folder(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
-    def file(self, name, content):
-        path = self.folder / name
-        path.write_bytes(content)
-        return path
 
 
 class Safetensors(Folder):

@@ -59,6 +59,13 @@ class Backward(OfTinygrad):
         (Tensor([1.0]).sum() * number).backward()
         self.assertIsNone(number.grad)
 
+    def test_what_numbers_alone_make_has_none(self):
+        places = Tensor.arange(4).float().reshape(2, 2)
+        x = places.clone()
+        (x * x).sum().backward()
+        self.assertIsNone(places.grad)
+        self.assertEqual(x.grad.tolist(), [[0, 2], [4, 6]])
+
     def test_is_param(self):
         x = Tensor([1.0])
         self.assertTrue(x.is_param)
@@ -85,6 +92,23 @@ class Gradient(OfTinygrad):
         second = loss.gradient(x)[0]
         self.assertEqual(second.sum().gradient(x)[0].tolist(), [2, 2, 2])
 
+    def test_equal_constants_and_clones_are_targets_of_their_own(self):
+        for make in (lambda: Tensor.ones(3), lambda: Tensor([1.0, 1.0, 1.0]).realize(), lambda: Tensor(1.0).clone()):
+            one, other = make(), make()
+            slopes = (one * one * other * 3 + other).sum().gradient(one, other)
+            self.assertEqual([slope.flatten().tolist()[0] for slope in slopes], [6, 4])
+        x = Tensor([2.0, 3.0])
+        copy = x.clone()
+        self.assertEqual([one.tolist() for one in (x * copy + x).sum().gradient(x, copy)], [[5, 7], [2, 3]])
+
+    def test_targets_that_were_computed_in_another_order(self):
+        x = Tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        turned, flipped = (x * 2).T, (x * 3).flip(1)
+        loss = (turned * turned).sum() + (flipped * flipped).sum()
+        turned.realize(flipped)
+        self.assertEqual([one.tolist() for one in loss.gradient(turned, flipped)],
+                         [[[4, 16], [8, 20], [12, 24]], [[18, 12, 6], [36, 30, 24]]])
+
     def test_what_is_wrong(self):
         x = Tensor([1.0, 2.0])
         for error, call in ((AssertionError, lambda: (x * x).gradient(x)), (ValueError, lambda: (x * x).backward()),
@@ -101,6 +125,15 @@ class Gradient(OfTinygrad):
         with Tensor.inference_mode():
             self.assertTrue(Tensor.no_grad)
         self.assertFalse(Tensor.no_grad)
+
+
+class Leaves(unittest.TestCase):
+    def test_equal_expressions_are_leaves_of_their_own(self):
+        base = Tensor([1.0, 2.0]).realize()
+        for make in (lambda: Tensor.ones(2, requires_grad=True), lambda: (base + 1).requires_grad_()):
+            one, other = make(), make()
+            (one * 2 + other * 3).sum().backward()
+            self.assertEqual((one.grad.tolist(), other.grad.tolist()), ([2, 2], [3, 3]))
 
 
 class Steps(OfTinygrad):

@@ -192,6 +192,13 @@ class Devices(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "NOTHING"):
             Device["nothing"]
 
+    def test_those_of_drivers(self):
+        if "OPENCL" not in Device.get_available_devices():
+            self.skipTest("no driver of OpenCL has a device here")
+        self.assertEqual(Device["opencl:0"].device, "OPENCL")
+        x = Tensor([1.0, 2.0, 3.0], context=tiny.Context(device="opencl"))
+        self.assertEqual((x * 2 + 1).tolist(), [3, 5, 7])
+
 
 class Failures(unittest.TestCase):
     """Programs catch what NumPy and PyTorch raise."""

@@ -4,7 +4,6 @@ import array
 import collections
 import gc
 import os
-import pickle
 import random
 import unittest
 
@@ -421,10 +420,6 @@ class Stale(unittest.TestCase):
             self.fails("args.0. is an array", lambda a: Tensor(a) * 2, array, first=False)
             self.fails("an array becomes a tensor", lambda x: x * array, x)
             self.fails("an array becomes a tensor", lambda x: x * Tensor(array), x)
-
-    def test_it_is_not_pickled(self):
-        with self.assertRaisesRegex(TypeError, "cannot be pickled; tiny.export_onnx"):
-            pickle.dumps(TinyJit(max))
 
     def test_constants_of_every_call(self):
         @TinyJit

@@ -1,7 +1,9 @@
 """tiny.nn beside PyTorch: layers with their gradients, optimisers, states; backward() and training loops."""
 
+import copy
 import os
 import pathlib
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -299,6 +301,29 @@ class Optimisers(unittest.TestCase):
             nn.optim.LARS([w], ns_coefficients=(1, 2, 3))
         with self.assertRaisesRegex(ValueError, "momentum is 0 at least, not -1"):
             nn.optim.SGD([w], momentum=-1)
+
+
+class Copies(unittest.TestCase):
+    def test_a_copy_goes_on_where_the_optimiser_was(self):
+        x = Tensor([[1.0, 2.0, 3.0], [0.5, -1.0, 2.0]])
+
+        def step(net, optimizer):
+            with Tensor.train():
+                optimizer.zero_grad()
+                (net(x) - 1).square().mean().backward()
+                optimizer.step()
+        for make in (nn.optim.Adam, nn.optim.LAMB, nn.optim.Muon, lambda found: nn.optim.SGD(found, momentum=0.9)):
+            net = nn.Linear(3, 2)
+            optimizer = make(nn.state.get_parameters(net))
+            optimizer.lr = 0.05
+            step(net, optimizer)
+            pairs = [(net, optimizer), copy.deepcopy((net, optimizer)), pickle.loads(pickle.dumps((net, optimizer)))]
+            for own, its in pairs:
+                self.assertIs(its.params[0], own.weight)
+                for _ in range(2):
+                    step(own, its)
+            self.assertEqual(*(own.weight.tolist() for own, _ in pairs[:2]))
+            self.assertEqual(net.weight.tolist(), pairs[2][0].weight.tolist())
 
 
 class Gradients(unittest.TestCase):

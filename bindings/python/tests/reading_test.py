@@ -67,6 +67,21 @@ class Writes(unittest.TestCase):
         number += 1
         self.assertEqual(number.item(), 1)
 
+    def test_places_out_of_range_take_nothing(self):
+        x, index, src = Tensor.zeros(2, 3), Tensor([[0, 9], [-1, 2]]), Tensor([[1.0, 2.0], [3.0, 4.0]])
+        want = [[1, 0, 0], [0, 0, 4]]
+        self.assertEqual(x.scatter(1, index, src).tolist(), want)
+        self.assertEqual(x.scatter_reduce(1, index, src, "sum").tolist(), want)
+        self.assertEqual((x + 5).scatter_reduce(1, index, src, "amax", include_self=False).tolist(),
+                         [[1, 5, 5], [5, 5, 4]])
+
+    def test_what_is_gathered_from_devices_is_another_tensor(self):
+        x = Tensor([1.0, 2.0]).realize().shard(("CPU:0", "CPU:1"), 0).realize()
+        before = x.to("CPU")
+        x.assign(Tensor([5.0, 6.0]).realize())
+        Tensor.realize(x, before)
+        self.assertEqual((before.tolist(), x.tolist()), ([1, 2], [5, 6]))
+
     def test_views_and_gradients(self):
         t = Tensor.zeros(2, 3).contiguous().realize()
         t.T[1, 0] = 5

@@ -99,6 +99,17 @@ class StridesTest(unittest.TestCase):
                                                "memory location. Please clone"):
             view.assign(tiny.Tensor.zeros(3, 3, dtype=view.dtype))
 
+    def test_gradients_of_views(self):
+        """What is read several times adds up, backwards too."""
+        x = tiny.Tensor.arange(6).cast("float32")
+        for dims, steps, offset in [((3, 4), (1, 1), 0), ((3,), (-2,), 5), ((2, 2), (0, 3), 1)]:
+            slopes = tiny.gradient([x.as_strided(list(dims), list(steps), offset).sum()], [x])[0]
+            uses = [0] * 6
+            for place in places(dims, steps, offset, None):
+                uses[place] += 1
+            self.assertEqual(slopes.tolist(), uses, (dims, steps))
+        self.assertEqual(tiny.gradient([x[:5].cumsum(0).sum()], [x])[0].tolist(), [5, 4, 3, 2, 1, 0])
+
     def test_sizes_that_runs_decide(self):
         context = tiny.Context(cache=0)
         n = tiny.Variable.create(context, "n", 1, 4)

@@ -47,9 +47,26 @@ class Nodes(unittest.TestCase):
         self.assertTrue(all(order.index(one) < order.index(user) for user in order for one in user.src))
         self.assertIs(order[-1], node)
 
+    def test_the_memory_of_a_node(self):
+        a = Tensor([[1.0, 2.0], [3.0, 4.0]])
+        memory = a.uop.base.buffer
+        self.assertEqual((memory.size, memory.dtype, memory.nbytes), (4, tiny.float32, 16))
+        self.assertIs(a[1:].uop.buffer, memory)
+        a += 1
+        self.assertIs(a.realize().uop.base.realized, memory)
+        self.assertEqual(memory.as_memoryview().cast("f").tolist(), [2, 3, 4, 5])
+        other = a * 2
+        self.assertIsNone(other.uop.realized)
+        with self.assertRaisesRegex(RuntimeError, "is not in memory"):
+            other.uop.buffer
+        self.assertIsNot(other.realize().uop.base.buffer, memory)
+        self.assertEqual((a * 3).callify()._buffer().numpy().tolist(), [6, 9, 12, 15])
+
     def test_a_tensor_of_a_node(self):
         a = Tensor([1.0, 2.0, 3.0])
         node = (a + 1).uop
+        self.assertEqual(Tensor(node).tolist(), [2, 3, 4])
+        self.assertEqual(Tensor(UOp.const(2.5)).item(), 2.5)
         self.assertEqual((node * node + 0.5).tensor().tolist(), [4.5, 9.5, 16.5])
         self.assertEqual((node > 2.5).tensor().tolist(), [False, True, True])
         with self.assertRaisesRegex(tiny.Error, "wants operands of one shape"):
@@ -121,6 +138,18 @@ class Schedule(unittest.TestCase):
         self.assertEqual([item.name for item in total.schedule()], [item.name for item in items])
         total.realize()
         self.assertEqual(total.schedule(), [])
+
+    def test_what_runs_later(self):
+        a = Tensor.rand(8, 4).realize()
+        b, c = (a * 2).sum(0), a.max(axis=1)
+        linear = b.schedule_linear(c)
+        self.assertEqual([call.src[0].name for call in linear.src], [item.name for item in b.schedule(c)])
+        self.assertFalse(b.uop.is_realized)
+        linear.run()
+        self.assertTrue(b.uop.is_realized and c.uop.is_realized)
+        self.assertEqual(len(b.schedule_linear()), 0)
+        n = tiny.Variable("n", 1, 8).bind(3)
+        self.assertEqual((a[:n] + 1).linear_with_vars()[1], {"n": 3})
 
     def test_several_tensors(self):
         a = Tensor.ones(4, 4).contiguous().realize()

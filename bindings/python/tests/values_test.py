@@ -1,6 +1,8 @@
 """Into tensors and out of them: lists, NumPy's and PyTorch's arrays, text, pickle, DLPack."""
 
 import copy
+import hashlib
+import io
 import operator
 import pickle
 import unittest
@@ -102,6 +104,29 @@ class OutOf(unittest.TestCase):
         before = numpy.asarray(a)
         a.assign(Tensor([5.0, 6.0]) * 2).realize()
         self.assertIn(before.tolist(), ([1, 2], [10, 12]))  # there it is in any case
+
+    def test_the_buffer_protocol(self):
+        a = Tensor([[1.0, 2.0], [3.0, 4.5]])
+        with memoryview(a) as view:
+            self.assertEqual((view.format, view.shape, view.strides, view.readonly), ("f", (2, 2), (8, 4), False))
+            view[0, 1] = 7
+        with memoryview(a.T) as view:
+            self.assertEqual((view.tolist(), view.strides), ([[1, 3], [7, 4.5]], (4, 8)))
+        self.assertEqual(bytes(a), a.numpy().tobytes())
+        self.assertEqual(bytes(Tensor([3], dtype="uint8")), b"\3")  # not as many zeros
+        file = io.BytesIO()
+        file.write(memoryview(a + 1))
+        self.assertEqual(file.getvalue(), (a.numpy() + 1).tobytes())
+        kept = memoryview(Tensor([1, 2, 3]) * 2)
+        self.assertEqual(kept.tolist(), [2, 4, 6])
+        self.assertEqual((memoryview(Tensor(2)).shape, memoryview(Tensor.ones(0, 3)).shape), ((), (0, 3)))
+        for take in (file.write, io.BytesIO, hashlib.sha256):  # they would not see the type of the elements
+            with self.assertRaisesRegex(BufferError, "with its format alone"):
+                take(a)
+        with self.assertRaisesRegex(BufferError, "bfloat16"):
+            memoryview(a.cast("bfloat16"))
+        with memoryview(Tensor.ones(2, 2)) as shared:  # a constant is everyone's
+            self.assertEqual(shared.tolist(), [[1, 1], [1, 1]])
 
     @unittest.skipIf(ml_dtypes is None, "no ml_dtypes")
     def test_bfloat16(self):

@@ -9,13 +9,23 @@ def _names(self) -> list[str]:
 
 
 def load(path, context=None) -> dict[str, Tensor]:
-    """The tensors of a .safetensors, .npy or .pb file as a dict by name."""
+    """The tensors of a .safetensors, .npy, .npz or .pb file as a dict by name."""
+    if str(path).endswith(".npz"):
+        from . import _npz
+        return _npz.load(path, context)
     archive = Archive.load(context or default_context(), str(path))
     return {name: archive.get(name) for name in _names(archive)}
 
 
 def save(path, tensors, metadata=None) -> None:
-    """Writes a dict of tensors, and one of texts, as a .safetensors file; one tensor also as .npy or .pb."""
+    """Writes a dict of tensors, and one of texts, as a .safetensors file, without texts also as .npz; one tensor also as
+    .npy or .pb."""
+    if str(path).endswith(".npz"):
+        from . import _npz
+        if metadata:
+            raise ValueError("save: a .npz file has no metadata; a .safetensors file has")
+        _npz.save(path, tensors)
+        return
     archive = _state_of(tensors)
     for key, value in (metadata or {}).items():
         archive.set_metadata(key, value)

@@ -103,7 +103,19 @@ class Program:
         self.written_inputs = []  # (number of an input, the tensor that has its new elements)
         self.kept = []
         self.shapes = {}  # of outputs that depend on variables: number: dimensions
+        self.recipe = None  # what it was compiled of
         self._known = {}  # names of variables
+
+    def described(self, key):
+        """What restored() makes it of, for a call of this key."""
+        from ._recipe import described
+        return described(self, key)
+
+    @staticmethod
+    def restored(told):
+        """The program in this process, with state of its own; random numbers are the default context's."""
+        from ._recipe import restored
+        return restored(told)
 
     def free_intermediates(self):
         """Lets go of the memory between kernels; the next call takes it again."""

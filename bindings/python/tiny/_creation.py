@@ -53,6 +53,13 @@ def finish(made, dtype=None, device=None, requires_grad=None):
     return made
 
 
+def tensor_of_node(node):
+    """A tensor of a UOp's value."""
+    made = node.tensor()
+    made.context = node.node.context
+    return made
+
+
 def _of_dimension(value):
     """A scalar that is the dimension in each run of a program."""
     return value.context.full(Dtype.INT64, [], 0) + value
@@ -74,6 +81,9 @@ def _new(self, data=None, device=None, dtype=None, requires_grad=None, context=N
         raise TypeError("Tensor(tensor): a tensor is one already; cast() gives it another dtype")
     if isinstance(data, (Dim, Variable)):
         found = _of_dimension(data)
+    elif hasattr(data, "node") and hasattr(data, "toposort"):  # a UOp
+        found = tensor_of_node(data)
+        self._is_number = not any(node.is_realized for node in data.toposort())  # it has no memory
     else:
         nothing = 0.0 if Reading.tinygrad else []
         if type(data) is Bound and dtype is None and not -1 << 31 <= data < 1 << 31:
@@ -118,6 +128,8 @@ def full(shape, fill_value, dtype=None, device=None, requires_grad=None, context
         made = tensor(fill_value, kind, context).reshape([1] * len(sizes)).expand(sizes).contiguous()
     else:
         made = sized((context or default_context()).full(kind, sizes, fill_value), sizes)
+    if Reading.tinygrad and kind.is_float:  # a target of gradients: not one with every equal constant
+        made = made.clone()
     return finish(made, None, device, requires_grad)
 
 

@@ -70,6 +70,15 @@ class Compiled:
         """Waits for all work."""
 
 
+@functools.cache
+def _of_drivers():
+    """The names of devices with memory of their own that can be used; their drivers are asked once."""
+    import json
+    from .methods import devices
+    return tuple(device["name"].upper() for device in json.loads(devices().text())["devices"]
+                 if device["available"] and "units" in device)
+
+
 class _Devices:
     """Of this machine."""
 
@@ -98,13 +107,14 @@ class _Devices:
         return kind.upper() + (colon + which if which not in ("", "0") else "")
 
     def get_available_devices(self):
-        """The names of those that can be used."""
+        """The names of those that can be used: Context(device=..) takes any."""
         yield _HOST
+        yield from _of_drivers()
 
 
 @functools.cache
 def _device(name):
-    if name.partition(":")[0] != _HOST:
+    if name.partition(":")[0] != _HOST and name not in _of_drivers():
         raise RuntimeError(f"Device[{name!r}]: no such device; known: {', '.join(Device.get_available_devices())}")
     return Compiled(name)
 

@@ -2,6 +2,7 @@
 
 import math
 
+from ._dtype import default_float
 from ._operands import operand
 from ._operator import op
 from ._reading import WrongArgument
@@ -37,13 +38,18 @@ def _of_one_element():
             ("sinh", "Sinh", "The hyperbolic sine."), ("cosh", "Cosh", "The hyperbolic cosine."),
             ("asinh", "Asinh", "The inverse hyperbolic sine."), ("acosh", "Acosh", "The inverse hyperbolic cosine."),
             ("atanh", "Atanh", "The inverse hyperbolic tangent.")):
-        _method(name, lambda self, operator=operator: op(operator, self), doc)
+        _method(name, lambda self, operator=operator: op(operator, _as_floats(self)), doc)
     for name, base in (("log2", 2), ("log10", 10)):
         _method(name, lambda self, base=base: _in_wide(self, lambda x: x.log() / math.log(base)),
                 f"The logarithm to the base {base}.")
     _method("exp2", lambda self: tensor_of(self, 2.0).pow(self), "2 to the power of x.")
     _method("isfinite", lambda self: _isfinite(self), "A bool: whether it is a number and not infinite.")
     _method("bitwise_not", lambda self: ~self, "All bits are changed; of bools it is `not`.")
+
+
+def _as_floats(self):
+    """Of integers and bools the floats, as NumPy, PyTorch and tinygrad take them."""
+    return self if is_float(self) else self.cast(default_float())
 
 
 def _in_wide(self, function):

@@ -10,7 +10,7 @@ from ._creation import FLOATS, check_device
 from ._disk import is_disk, written
 from ._movement import axis_of, flatten, only
 from ._operands import dtype as dtype_of_name
-from ._reading import Reading, WrongArgument
+from ._reading import NoFit, Reading, WrongArgument
 from ._results import of_product, of_sum, whole_numbers
 from .methods import Dtype, Reduction, dtype_size
 from .native import Tensor
@@ -185,7 +185,13 @@ def to(self, device) -> Tensor:
     if is_disk(device):
         return written(self, device)
     check_device(device)
-    return self
+    is_spread = "_devices" in self.__dict__ and not isinstance(device, (tuple, list))
+    return self.clone() if is_spread else self  # gathered from several devices it is another tensor
+
+
+def is_floating_point(self) -> bool:
+    """Whether its elements are floats."""
+    return self.dtype in FLOATS
 
 
 def _identity_of(self, dtype):
@@ -230,11 +236,24 @@ def gather(self, index, axis=0, *, dim=None) -> Tensor:
     x.gather(index, axis), of positions and an axis: whole parts, as numpy.take."""
     if isinstance(axis, Tensor) or dim is not None:
         places, along = (index, dim) if dim is not None else (axis, index)
+        if places.rank != self.rank:
+            raise WrongArgument(f"gather: positions of shape {list(places.shape)} for shape {list(self.shape)}: as many "
+                                "axes are wanted")
+        if not places.dtype.is_int:
+            raise NoFit(f"gather: positions are integers, not of {places.dtype}")
         if not Reading.tinygrad:
             return self.take_along_axis(places, along)
         inside = (places >= 0) & (places < self.shape[axis_of(self, along)])
-        return inside.where(self.take_along_axis(inside.where(places, 0), along), 0)
+        made = inside.where(self.take_along_axis(inside.where(places, 0), along), 0)
+        return _identity_of(made, self.dtype)
     return _take(self, index, axis)
+
+
+def where(self, a, b) -> Tensor:
+    """out[i] = condition[i] ? a[i] : b[i]; of numbers, those that are not 0 are true, but for tinygrad's reading."""
+    if Reading.tinygrad and self.dtype != Dtype.BOOL:
+        raise NoFit(f"where: a condition of bools is wanted, not of {self.dtype}")
+    return _plain_where(self, a, b)
 
 
 def one_hot(self, num_classes=None, on=None, off=None, axis=-1, *, depth=None) -> Tensor:
@@ -407,7 +426,7 @@ def binary_crossentropy_logits(self, Y, reduction="mean", pos_weight=None) -> Te
     return self.binary_cross_entropy_with_logits(Y, pos_weight, reduction=reduction)
 
 
-_clip, _gelu, _take, _one_hot = Tensor.clip, Tensor.gelu, Tensor.gather, Tensor.one_hot
+_clip, _gelu, _take, _one_hot, _plain_where = Tensor.clip, Tensor.gelu, Tensor.gather, Tensor.one_hot, Tensor.where
 for _name in ("sum", "prod", "mean", "any", "all", "logsumexp"):
     setattr(Tensor, _name, _reduction(_name))
 for _name in ("softmax", "log_softmax"):
@@ -421,7 +440,7 @@ for _name in ("cross_entropy", "nll_loss", "mse_loss", "l1_loss", "smooth_l1_los
     _loss(_name)
 _cross_entropy = Tensor.cross_entropy
 _unary_functions()
-for _function in (cross_entropy, var, std, var_mean, std_mean, clip, gelu, gather, one_hot, linear, sequential, layernorm,
+for _function in (cross_entropy, var, std, var_mean, std_mean, clip, gelu, gather, where, one_hot, linear, sequential, layernorm,
                   batchnorm, masked_fill, size, element_size, to, scaled_dot_product_attention, conv2d,
                   softmin, normalize, conv_transpose2d, max_pool2d, avg_pool2d, sparse_categorical_crossentropy, binary_crossentropy,
                   binary_crossentropy_logits):
@@ -434,4 +453,4 @@ for _name, _dtype in (("float", Dtype.FLOAT32), ("half", Dtype.FLOAT16), ("int",
                       ("short", Dtype.INT16), ("double", Dtype.FLOAT64), ("bool", Dtype.BOOL)):
     _same(_name, f"Cast to {_dtype.name.lower()}.", lambda self, dtype=_dtype: _identity_of(self, dtype))
 _same("bfloat16", "Cast to bfloat16.", lambda self: _identity_of(self, Dtype.BFLOAT16))
-Tensor.is_floating_point = lambda self: self.dtype in FLOATS
+Tensor.is_floating_point = is_floating_point

@@ -17,7 +17,7 @@ from ._dtype import WEAK
 from ._operands import made, operand
 from ._reading import NoFit, Reading
 from ._tensor import tensor
-from .methods import Dtype, _tensor_gather, _tensor_gather_nd, stack
+from .methods import Dtype, _tensor_gather, _tensor_gather_nd, _tensor_reshape, stack
 from .native import Tensor, Variable
 
 
@@ -311,9 +311,24 @@ def _joint(view, axes, places, shape):
     return found.permute(order + list(range(len(shape) + before, found.rank))), before
 
 
+def _part(self, at):
+    """x[at] of a plain integer, which many loops ask for; None where the general way is to say what it is."""
+    sizes = self.shape
+    if not sizes or set(map(type, sizes)) != {int} or not -sizes[0] <= at < sizes[0]:
+        return None
+    at %= sizes[0]
+    row = self.slice([at, *[0] * (len(sizes) - 1)], [at + 1, *sizes[1:]])
+    return _tensor_reshape(row, sizes[1:])
+
+
 def _index(self, key) -> Tensor:
     """Integers, slices, ... and None give views; lists, arrays and tensors of integers pick elements, as masks do.  A
     position out of range is an error when the value is computed."""
+    view = _part(self, key) if type(key) is int else None
+    if view is not None:
+        if _tape.leaves(self) or self.__dict__.get("_is_fresh"):
+            _note_view(self, key, view)
+        return view
     cut = _Cut(self, key)
     view = cut.view()
     if cut.places:

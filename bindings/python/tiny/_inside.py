@@ -7,13 +7,13 @@ from .native import Tensor
 _NAMES = ("GroupOp", "Ops", "PatternMatcher", "UOp", "UPat", "graph_rewrite")
 
 
-def _of_package(name):
-    return getattr(importlib.import_module(f"{__package__}.uop._{name}"), "uop" if name == "node" else name)
+def _of_package(name, attribute=None):
+    return getattr(importlib.import_module(f"{__package__}.uop._{name}"), attribute or name)
 
 
 def uop(self):
     """The node of the tensor's value, a tiny.uop.UOp: what it will be computed of, or a view of memory once it is."""
-    return _of_package("node")(self)
+    return _of_package("node", "uop")(self)
 
 
 def schedule(self, *others) -> list:
@@ -22,7 +22,31 @@ def schedule(self, *others) -> list:
     return _of_package("schedule")(self, *others)
 
 
+def schedule_linear(self, *others):
+    """The kernels that computing it (and others along with it) now would run, as tiny.uop.Linear, whose `src` has a call
+    for each and whose run() computes them."""
+    return _of_package("schedule", "schedule_linear")(self, *others)
+
+
+def linear_with_vars(self, *others) -> tuple:
+    """schedule_linear(), and the values of variables that sizes depend on, by name."""
+    return _of_package("schedule", "linear_with_vars")(self, *others)
+
+
+def callify(self, *others) -> Tensor:
+    """This: what of a graph is a call of its own is the engine's to decide."""
+    return self
+
+
+def _buffer(self):
+    """The memory that has its elements, computed now, as tiny.uop.Buffer."""
+    return self.realize().uop.buffer
+
+
 Tensor.uop = property(uop)
+Tensor.callify, Tensor._buffer = callify, _buffer
+Tensor.schedule_linear = schedule_linear
+Tensor.linear_with_vars = linear_with_vars
 Tensor.schedule = schedule
 
 

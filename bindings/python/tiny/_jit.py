@@ -15,6 +15,7 @@ from . import _tape, methods, native
 from ._bound import Bound
 from ._capture import Capture, InputItself, Program, described, is_replaced, placeholder, symbolic_shape
 from ._guards import Guards
+from ._recipe import Recipe
 from ._reading import Reading
 from ._settings import settings
 from ._tape import JitError
@@ -159,8 +160,22 @@ class TinyJit:
         self._by_value = False  # of variables: a program for each, since there cannot be one for all
 
     def __reduce__(self):
-        raise TypeError(f"TinyJit: programs of {self._name} are machine code of this process and cannot be pickled; "
-                        "tiny.export_onnx() and Program.export_c() write a graph and a program to files")
+        """The programs without the function: they are the graphs that were captured, with weights and state of their
+        own, and who reads them calls them with the shapes that they were captured with."""
+        if not self._programs:
+            raise TypeError(f"TinyJit: {self._name} has no program yet, and its function is not pickled: call it twice first")
+        return _unpickled, (self._name, self.prune, self._by_value,
+                            [(key, program.described(key)) for key, program in self._programs])
+
+    def __deepcopy__(self, memo):
+        """Of the same function, or that of the copied object, with programs of its own."""
+        if self.fxn is None:
+            import pickle
+            return pickle.loads(pickle.dumps(self))
+        import copy
+        made = TinyJit(copy.deepcopy(self.fxn, memo), self.prune)
+        memo[id(self)] = made
+        return made
 
     @property
     def captured(self):
@@ -193,7 +208,7 @@ class TinyJit:
         if Reading.tinygrad:
             call.check_as_tinygrad()
         self.cnt += 1
-        if not self._called or not settings["JIT"]:
+        if self.fxn is not None and (not self._called or not settings["JIT"]):
             return self._first(call)
         changed = None
         for known, program in self._programs:
@@ -203,6 +218,9 @@ class TinyJit:
                     if what is not None:
                         self._described[what[0]] = program
                     return self._replayed(program, call.tensors, call.bindings)
+        if self.fxn is None:
+            raise JitError(f"TinyJit: {self._name} was unpickled without its function, and has programs for "
+                           f"{[key for key, _ in self._programs]}; it is called with {call.key}")
         self._check_another(call, changed)
         try:
             program = self._capture(call)
@@ -239,7 +257,7 @@ class TinyJit:
 
     @property
     def _name(self):
-        return getattr(self.fxn, "__name__", type(self.fxn).__name__)
+        return self.__dict__.get("_named") or getattr(self.fxn, "__name__", type(self.fxn).__name__)
 
     def _first(self, call):
         """The call that runs: what the function makes on first use is made."""
@@ -297,11 +315,14 @@ class TinyJit:
         gradients = self._gradients(capture, guards, outputs)
         if not any(hasattr(tensor, "context") for tensor in (*outputs, *targets)):
             raise JitError(f"TinyJit: {self._name} returns no tensor and assigns to none: there is nothing to run")
+        context = next(tensor.context for tensor in (*outputs, *targets) if hasattr(tensor, "context"))
+        recipe = Recipe(context, inputs, outputs, targets)
         compiled = methods.Program.compile(inputs, [*outputs, *targets])
-        self._tell(next(tensor.context for tensor in (*outputs, *targets) if hasattr(tensor, "context")), compiled)
+        self._tell(context, compiled)
         nest = _replaced(result, lambda _: _Place(), lambda value: isinstance(value, Tensor))
         program = Program(compiled, guards, nest, places)
         program.draws, program.gradients, program.kept = list(capture.draws.values()), gradients, targets
+        program.recipe = recipe
         program.written_inputs = list(capture.written_inputs.items())
         program.shapes = {number: shape for number, shape in enumerate(map(symbolic_shape, outputs)) if shape is not None}
         return program
@@ -336,6 +357,19 @@ class TinyJit:
         if targets and hasattr(targets[0], "context"):
             with contextlib.suppress(RuntimeError):  # what ends the capture is told
                 methods.Program.compile(inputs, targets)
+
+
+def _unpickled(name, prune, by_value, programs):
+    """A TinyJit without its function."""
+    made = TinyJit(_gone, prune)
+    made.fxn, made.__name__, made._named, made._called, made._by_value = None, name, name, True, by_value
+    made._programs = [(key, Program.restored(told)) for key, told in programs]
+    made.cnt = 2  # captured
+    return made
+
+
+def _gone(*_, **__):
+    """In the place of a function that was not pickled."""
 
 
 def function(fxn=None, **options):

@@ -8,7 +8,7 @@ from ._creation import spread
 from ._dimension import is_dimension
 from ._operator import op
 from ._reading import Reading, WrongArgument
-from .methods import concat, stack
+from .methods import Dtype, concat, stack
 from .native import Tensor
 
 _reshape, _permute, _expand, _flip = Tensor.reshape, Tensor.permute, Tensor.expand, Tensor.flip
@@ -218,7 +218,11 @@ def pad(self, before=None, after=None, value=0, mode="constant", *, padding=None
         sides = _sides(before, self.rank)
     if mode != "constant":
         return _pad_with_elements(self, sides, mode)
-    return _pad(self, [side[0] for side in sides], [side[1] for side in sides], value)
+    before, after = map(list, zip(*sides)) if sides else ([], [])
+    if Reading.tinygrad and value != 0:  # it takes part in the type of the result
+        inside = _pad(self.ones_like(dtype=Dtype.BOOL), before, after, 0)
+        return inside.where(_pad(self, before, after, 0), value)
+    return _pad(self, before, after, value)
 
 
 def shrink(self, arg) -> Tensor:
@@ -246,4 +250,4 @@ Tensor.view = reshape
 Tensor.stack = stack_
 Tensor.T = property(_transposed)
 Tensor.mT = property(_matrices_transposed)
-Tensor.ndim = property(lambda self: native.tiny_tensor_rank(self))
+Tensor.ndim = property(native.tiny_tensor_rank, doc="How many axes it has.")

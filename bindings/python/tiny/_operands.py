@@ -72,5 +72,11 @@ def is_operand(value):
             or is_array(value))
 
 
+def _lend(tensor):
+    """(capsule, the letter of its elements, the bytes of one) of a tensor's memory, for the buffer protocol."""
+    from ._values import lent
+    return lent(tensor)
+
+
 native.set_hooks({"operand": _operand, "operator": _operate, "numbers": _numbers, "number": number, "dimension": dim,
-                  "carry": carry, "note": _tape.note, "reading": Reading})
+                  "carry": carry, "note": _tape.note, "lend": _lend, "reading": Reading})

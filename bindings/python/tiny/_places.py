@@ -7,7 +7,7 @@ from ._elementwise import tensor_of
 from ._movement import axis_of, flatten, only
 from ._arrangement import shrink_to
 from ._operator import op
-from ._reading import WrongArgument
+from ._reading import Reading, WrongArgument
 from ._results import whole_numbers
 from ._sequences import make_tuple
 from .methods import Dtype
@@ -63,8 +63,15 @@ def _scattered(self, dim, index, src, fold):
         raise WrongArgument(f"scatter: {src.dtype} is written to {self.dtype}: cast one of them")
     if self.ndim == 0:
         self, index, src = (one.reshape([1]) for one in (self, index, src))
-        return op("ScatterElements", self, index, src, axis=0, reduction=fold).reshape([])
-    return op("ScatterElements", self, index, shrink_to(src, *index.shape), axis=axis, reduction=fold)
+        return _scattered(self, 0, index, src, fold).reshape([])
+    src = shrink_to(src, *index.shape)
+    if not Reading.tinygrad:
+        return op("ScatterElements", self, index, src, axis=axis, reduction=fold)
+    # What tinygrad leaves out, places out of range and negative ones, goes to a place of its own behind the others.
+    size, more = self.shape[axis], [int(i == axis) for i in range(self.ndim)]
+    index = ((index >= 0) & (index < size)).where(index, size)
+    made = op("ScatterElements", self.pad([0] * self.ndim, more), index, src, axis=axis, reduction=fold)
+    return shrink_to(made, *self.shape)
 
 
 def scatter(self, dim=None, index=None, src=None, reduce=None, *, axis=None, value=None) -> Tensor:

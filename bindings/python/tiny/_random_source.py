@@ -83,6 +83,11 @@ class Source:
         self._is_given = True
         return made(context, native.tiny_slice(self._tensors[1], ([0], [2], None)))
 
+    def tensors(self, context):
+        """The key and the counter as programs see them: what is written to them is what follows."""
+        self.write(context)
+        return [made(context, native.tiny_detach(one)) for one in self._tensors]
+
     def _look(self):
         if not self._is_behind:  # after seed()
             words = bytearray(8)

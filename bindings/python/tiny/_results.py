@@ -5,8 +5,8 @@ from ._reading import Reading
 
 
 def whole_numbers(made):
-    """Places and counts, in the type that integers have if nothing is said."""
-    kind = default_int()
+    """Places and counts, in the type that integers have if nothing is said; of 32 bits as tinygrad reads it."""
+    kind = of("int32") if Reading.tinygrad else default_int()
     return made if made.dtype == kind else made.cast(kind)
 
 

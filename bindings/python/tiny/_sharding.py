@@ -17,12 +17,13 @@ def _shard(self, devices, axis=None) -> Tensor:
         size = self.shape[axis_of(self, axis)]
         if isinstance(size, int) and size % len(devices):
             raise RuntimeError(f"shard: axis {axis} of shape {list(self.shape)} is no multiple of {len(devices)} devices")
+    self._devices = devices
     return self
 
 
 def _sharded(self, devices, axis=None) -> Tensor:
     """Spread over devices, along an axis, or a copy for each: the same value, which all of them reach."""
-    return _shard(self, devices, axis).contiguous()
+    return _shard(self.contiguous(), devices, axis)
 
 
 def _shard_like(self, other) -> Tensor:

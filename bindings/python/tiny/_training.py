@@ -27,6 +27,8 @@ def _set_requires_grad(self, value):
         raise TypeError(f"requires_grad: gradients are of floats, and this is a tensor of {self.dtype!r}")
     if self.__dict__.get("_leaves"):
         raise ValueError("requires_grad of a tensor that was made of others that require gradients: detach() it first")
+    if value and not self.__dict__.get("_has_memory"):  # an equal expression is another leaf
+        self.this = native.tiny_clone(self).this
     self._requires_grad = None if value is None else bool(value)
 
 
@@ -130,12 +132,30 @@ def _is_target(tensor):
     return tensor.dtype in FLOATS and not tensor.__dict__.get("_is_number")
 
 
+_FEW = 64  # nodes of which a value of numbers alone is made, at most: arange and what follows from it
+
+
+def _is_of_memory(tensor):
+    """Whether there is memory among what it is made of: tinygrad has no gradients of what numbers alone make."""
+    if tensor.__dict__.get("_has_memory"):
+        return True
+    seen, stack = set(), [tensor.uop]
+    while stack and len(seen) < _FEW:
+        node = stack.pop()
+        if node.op.name in ("BUFFER", "AFTER", "ALIAS"):
+            return True
+        if node not in seen:
+            seen.add(node)
+            stack.extend(reversed(node.src))
+    return bool(stack)
+
+
 def _backward_to_all(self, gradient):
     if native.Tensor.no_grad:
         raise RuntimeError("backward() while Tensor.no_grad is true")
     upstream = _upstream(self, gradient)
     targets = [tensor for tensor in _tape.living() if _is_target(tensor) and tensor.context is self.context]
-    targets = [targets[at] for at in self.made_of(targets)]
+    targets = [one for one in (targets[at] for at in self.made_of(targets)) if _is_of_memory(one)]
     for tensor, slope in zip(targets, _slopes(self, targets, upstream)):
         _accumulate(tensor, slope)
     return self

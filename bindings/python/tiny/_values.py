@@ -5,7 +5,7 @@ import math
 from . import _tape, native
 from ._dtype import numbered, of, strong
 from ._reading import Reading
-from .native import Tensor
+from .native import Tensor, made
 
 _CPU = (1, 0)  # DLPack's device
 
@@ -221,6 +221,29 @@ def _dlpack(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         return native.tiny_to_old_capsule(Tensor.from_data(self.context, self.dtype, self.shape, _content(self)))
 
 
+def lent(self):
+    """(capsule, letter, bytes) of the memory that has the elements, computed now: what memoryview(x) is made of."""
+    source = _tape.read(self)
+    kind = source.dtype
+    source = _strong(source)
+    if source.dtype.fmt is None:
+        raise BufferError(f"the buffer protocol has no {kind}; cast the tensor, or take numpy()")
+    pin = native.tiny_to_capsule(source)
+    if source is self:
+        _tape.computed(self)
+    return pin, source.dtype.fmt, source.dtype.itemsize
+
+
+def _rounded(self, digits=None) -> Tensor:
+    """To whole numbers, halves to the even one, or to so many decimal places."""
+    return self.round() if not digits else (self * 10.0 ** digits).round() / 10.0 ** digits
+
+
+def _bytes(self) -> bytes:
+    """The elements, row-major."""
+    return bytes(_content(_strong(_tape.read(self))))
+
+
 def _array_interface(self):
     """NumPy's protocol: the tensor's own memory, computed now, which is kept as long as the tensor."""
     kind = self.dtype
@@ -322,11 +345,12 @@ def _reduce(self, protocol):
 
 
 def _clone(self, device=None) -> Tensor:
-    """The same value in memory of its own; gradients go through to this."""
-    made = _strong(self).contiguous()
+    """The same value in memory of its own; gradients go through to this, and gradients by it are apart."""
+    source = _strong(self)
+    copied = made(source, native.tiny_clone(source), source)
     if Reading.tinygrad and self.grad is not None:
-        made.grad = _clone(self.grad)
-    return made if device is None else made.to(device)
+        copied.grad = _clone(self.grad)
+    return copied if device is None else copied.to(device)
 
 
 def _deepcopy(self, memo):
@@ -342,7 +366,7 @@ def _deepcopy(self, memo):
 
 for _name, _function in (("__bool__", _bool), ("__len__", _length), ("__iter__", _iterate), ("__contains__", _contains),
                          ("__index__", _as_index), ("__delitem__", _no_delete), ("__format__", _format),
-                         ("__repr__", _repr), ("__dlpack__", _dlpack), ("__array__", _array),
+                         ("__repr__", _repr), ("__bytes__", _bytes), ("__round__", _rounded), ("__dlpack__", _dlpack), ("__array__", _array),
                          ("__array_ufunc__", _array_ufunc), ("__reduce_ex__", _reduce), ("__deepcopy__", _deepcopy),
                          ("__setstate__", _set_state),
                          ("__copy__", lambda self: self.reshape(list(self.shape))),

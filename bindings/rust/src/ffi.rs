@@ -1515,6 +1515,9 @@ extern "C" {
     pub fn tiny_detach(a: *const tiny_tensor, out: *mut *mut tiny_tensor) -> tiny_status;
 }
 extern "C" {
+    pub fn tiny_clone(a: *const tiny_tensor, out: *mut *mut tiny_tensor) -> tiny_status;
+}
+extern "C" {
     pub fn tiny_recompute(
         a: *const tiny_tensor,
         kept: *const *mut tiny_tensor,

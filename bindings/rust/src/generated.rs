@@ -1559,6 +1559,13 @@ impl Tensor {
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
+    /// The same value as one of its own: gradients by it are apart from those by `a` and by equal constants, and go on to `a`. A write to one leaves the other as it is.  Since 0.3.
+    pub fn clone(&self) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_clone(self.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
     /// The same value, whose gradient computes again what it is made of: between the forward and the backward pass only the value is kept (checkpointing).  What is computed again begins at the tensors of `kept`, of which `a` is made (`kept` may be NULL with count 0), at other such values, at memory, and at results of recurrences and of the caller's operators.  Values and gradients are the same but for rounding.
     pub fn recompute(&self, kept: &[&Tensor]) -> Result<Tensor> {
         let kept_raw: Vec<_> = kept.iter().map(|o| o.raw.as_ptr() as *const _).collect();
@@ -3381,7 +3388,7 @@ pub fn rate_one_cycle(most: f64, step: i64, steps: i64, rise: f64, divisor: f64,
     Ok(rate)
 }
 
-/// Writes `outputs` as functions of `inputs` (made by tiny_input) to an ONNX model of operator set 20: computes nothing. Both have the names that tensors were given (tiny_tensor_set_name), or "input0", "output0", .. by their places. Other tensors are weights, as they are now.  A dimension that depends on variables is free; a variable that the graph needs must be a dimension of an input by itself.  Operators are ONNX's larger ones (Conv, Gemm, MatMul, Softmax, LayerNormalization, ..) where importing them would make the same graph, and elementary ones elsewhere. The file is replaced as tiny_tensor_save does it.  TINY_ERROR_UNSUPPORTED names what no operator does: assignments, loops that a run counts, the bits of floats.  TINY_ERROR_LIMIT for a model of more than 2 GiB.  Since 0.3.
+/// Writes `outputs` as functions of `inputs` (made by tiny_input) to an ONNX model of operator set 20, or 26 where it takes the bits of floats: computes nothing. Both have the names that tensors were given (tiny_tensor_set_name), or "input0", "output0", .. by their places. Other tensors are weights, as they are now.  A dimension that depends on variables is free; a variable that the graph needs must be a dimension of an input by itself.  Operators are ONNX's larger ones (Conv, Gemm, MatMul, Softmax, LayerNormalization, ..) where importing them would make the same graph, and elementary ones elsewhere. The file is replaced as tiny_tensor_save does it.  TINY_ERROR_UNSUPPORTED names what no operator does: assignments, loops that a run counts.  TINY_ERROR_LIMIT for a model of more than 2 GiB.  Since 0.3.
 pub fn export_onnx(inputs: &[&Tensor], outputs: &[&Tensor], path: &str) -> Result<()> {
     let inputs_raw: Vec<_> = inputs.iter().map(|o| o.raw.as_ptr() as *const _).collect();
     let outputs_raw: Vec<_> = outputs.iter().map(|o| o.raw.as_ptr() as *const _).collect();

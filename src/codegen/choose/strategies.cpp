@@ -10,7 +10,7 @@ namespace tiny {
 namespace {
 
 // What another list must be estimated to save before it takes the place of the first: estimates
-// err, and the first rows' forms were measured.
+// err, and the first rows' forms were measured; those of groups were not.
 constexpr double kClearly = 1.6;
 
 bool always(const Seen&) {
@@ -18,21 +18,33 @@ bool always(const Seen&) {
 }
 
 constexpr Strategy kStrategies[] = {
-    {"elementwise", is_elementwise, propose_elementwise,
+    {"elementwise", ComputedBy::OneThread, is_elementwise, propose_elementwise,
      "what is read once is bound by lanes that lie side by side"},
-    {"contraction", is_contraction, propose_contraction,
+    {"contraction", ComputedBy::OneThread, is_contraction, propose_contraction,
      "sums of products are bound by what is loaded for each: tiles in registers and packed panels, "
      "sliding windows, or lanes along the sum"},
-    {"computed words", has_computed_words, propose_computed_words,
+    {"computed words", ComputedBy::OneThread, has_computed_words, propose_computed_words,
      "an operand that is computed on the way (quantised) is so once for all columns, with lanes"},
-    {"staged operand", has_staged_operand, propose_staged_operand,
+    {"staged operand", ComputedBy::OneThread, has_staged_operand, propose_staged_operand,
      "what is the same for every output is computed once, before its contraction"},
-    {"row tiles", has_rows, propose_row_tiles,
+    {"row tiles", ComputedBy::OneThread, has_rows, propose_row_tiles,
      "products of products (attention): a tile of rows goes through all of them while it is near"},
-    {"rows", has_rows, propose_rows,
+    {"rows", ComputedBy::OneThread, has_rows, propose_rows,
      "several reductions of each row: it is read once, and walked again in the cache"},
-    {"generic", always, propose_generic,
+    {"generic", ComputedBy::OneThread, always, propose_generic,
      "any kernel has lanes, tiles in registers and an order: what fits no form well"},
+    {"elements", ComputedBy::Groups, always, propose_group_elements,
+     "any kernel has elements that threads compute side by side, as they lie, 16 bytes at once"},
+    {"transpose", ComputedBy::Groups, has_turned, propose_turned_square,
+     "what is read by rows and stored by columns is turned in shared memory: both lie side by "
+     "side"},
+    {"shared rows", ComputedBy::Groups, has_shared_sums, propose_group_rows,
+     "a sum along what lies side by side is a group's: parts are folded, and a row is read once"},
+    {"shared columns", ComputedBy::Groups, has_shared_sums, propose_group_columns,
+     "sums of columns: threads lie along the columns, and others have parts of the same sums"},
+    {"shared tiles", ComputedBy::Groups, is_group_product, propose_group_tiles,
+     "a product of two large sides is bound by what is loaded: tiles in shared memory and "
+     "registers"},
 };
 
 }  // namespace
@@ -50,11 +62,13 @@ std::span<const Strategy> strategies() {
 std::vector<Proposal> all_proposals(const Seen& seen) {
   std::vector<Proposal> proposals;
   for (const Strategy& s : kStrategies) {
-    if (!s.applies(seen)) continue;
+    const bool is_for = (s.by == ComputedBy::Groups) == seen.machine.computes_in_groups();
+    if (!is_for || !s.applies(seen)) continue;
     const size_t before = proposals.size();
     s.propose(seen, proposals);
     for (size_t i = before; i < proposals.size(); ++i) proposals[i].strategy = s.name;
   }
+  if (seen.machine.computes_in_groups()) return proposals;  // each has its launch
   for (Proposal& p : proposals) {
     const size_t before = p.made.options.size();
     p.made = finish(std::move(p.made), seen.machine);
@@ -68,7 +82,8 @@ OptimisedKernel optimise(const Kernel& kernel, const Machine& machine, double ru
   const auto seconds = [](const Proposal& p) { return p.cost.seconds; };
   Proposal& first = proposals.front();
   Proposal& best = *std::ranges::min_element(proposals, {}, seconds);
-  Proposal& taken = best.cost.seconds * kClearly < first.cost.seconds ? best : first;
+  const double clearly = machine.computes_in_groups() ? 1 : kClearly;
+  Proposal& taken = best.cost.seconds * clearly < first.cost.seconds ? best : first;
   std::vector<ProposalNote> notes;
   for (const Proposal& p : proposals)
     if (proposals.size() > 1) notes.push_back({p.strategy, p.made.options, p.cost, &p == &taken});

@@ -29,8 +29,12 @@ struct Seen {
   std::vector<const ClosureInfo*> reductions;  // of the table's closures
 };
 
+// Which machines a strategy is for.
+enum class ComputedBy : uint8_t { OneThread, Groups };
+
 struct Strategy {
   std::string_view name;
+  ComputedBy by;
   bool (*applies)(const Seen& seen);
   // Adds to `to`, which holds what the rows before proposed.
   void (*propose)(const Seen& seen, std::vector<Proposal>& to);
@@ -59,5 +63,18 @@ void propose_row_tiles(const Seen& seen, std::vector<Proposal>& to);
 void propose_rows(const Seen& seen, std::vector<Proposal>& to);
 // generic.cpp
 void propose_generic(const Seen& seen, std::vector<Proposal>& to);
+
+// Of groups of threads, which group_editor.h deals ranges to.
+// group_elements.cpp
+void propose_group_elements(const Seen& seen, std::vector<Proposal>& to);
+bool has_turned(const Seen& seen);
+void propose_turned_square(const Seen& seen, std::vector<Proposal>& to);
+// group_rows.cpp
+bool has_shared_sums(const Seen& seen);
+void propose_group_rows(const Seen& seen, std::vector<Proposal>& to);
+void propose_group_columns(const Seen& seen, std::vector<Proposal>& to);
+// group_tile.cpp
+bool is_group_product(const Seen& seen);
+void propose_group_tiles(const Seen& seen, std::vector<Proposal>& to);
 
 }  // namespace tiny

@@ -11,11 +11,10 @@ namespace {
 // As base/half.h.
 constexpr const char* kFloatOfHalf =
     "INLINE f32 f32_of_h16(h16 bits) {\n"
-    "  u32 sign = (bits & 0x8000u) << 16, exponent = (bits >> 10) & 31u, mantissa = bits & "
-    "0x3ffu;\n"
-    "  if (exponent == 31) return f32_of_bits(sign | 0x7f800000u | (mantissa << 13));\n"
-    "  if (exponent == 0) return f32_of_bits(sign | bits_of_f32((f32)mantissa * 0x1p-24f));\n"
-    "  return f32_of_bits(sign | ((exponent + 112u) << 23) | (mantissa << 13));\n"
+    "  u32 sign = (bits & 0x8000u) << 16, magnitude = bits & 0x7fffu;\n"
+    "  if (magnitude >= 0x7c00u) return f32_of_bits(sign | 0x7f800000u | (magnitude << 13));\n"
+    "  if (magnitude < 0x400u) return f32_of_bits(sign | bits_of_f32((f32)magnitude * 0x1p-24f));\n"
+    "  return f32_of_bits(sign | ((magnitude << 13) + 0x38000000u));\n"
     "}";
 constexpr const char* kHalfOfFloat =
     "INLINE h16 h16_of_f32(f32 value) {\n"
@@ -57,13 +56,7 @@ bool is_half(DType dtype) {
 
 void Helpers::bits_of_float() {
   constant(kFloat32, 0x7FC00000u);  // brings f32_of_bits
-  if (first("bits_of_f32"))
-    write(
-        "INLINE u32 bits_of_f32(f32 x) {\n"
-        "  u32 bits;\n"
-        "  memcpy(&bits, &x, sizeof bits);\n"
-        "  return bits;\n"
-        "}");
+  if (first("bits_of_f32")) write(same_bits("u32", "bits_of_f32", "f32"));
 }
 
 std::string Helpers::half_cast(DType from, DType to) {
@@ -100,9 +93,10 @@ std::string Helpers::scalar_cast(DType from, DType to) {
              "  if (x <= $5) return $6;\n"
              "  return x == x ? ($0)x : 0;\n"
              "}",
-             {t, name, f, cat(exponent, from == kFloat32 ? "f" : ""), literal(to, highest_bits(to)),
+             {t, name, f, cat(exponent, from == kFloat32 ? "f" : ""),
+              literal(dialect_, to, highest_bits(to)),
               to.is_signed() ? cat("-0x1p", exponent, from == kFloat32 ? "f" : "") : "0",
-              literal(to, lowest_bits(to))}));
+              literal(dialect_, to, lowest_bits(to))}));
   return name;
 }
 
@@ -113,7 +107,7 @@ std::string Helpers::cast(DType from, DType to) {
     return by_lane(cat("mask_of_", type(from)), mask_of(from), cat(type(from), " a"),
                    cat("-", scalar_cast(from.element(), kBool), "(AT(a, l))"));
   const std::string t = type(to), f = type(from), name = cat(t, "_of_", f);
-  if (const DType middle = middle_of(from, to); middle != to) {
+  if (const DType middle = dialect_.is_gnu ? middle_of(from, to) : to; middle != to) {
     const std::string inner = cast(from, middle), outer = cast(middle, to);
     const std::string steps =
         fill("INLINE $0 $1($2 a) { return $3($4(a)); }", {t, name, f, outer, inner});
@@ -122,6 +116,10 @@ std::string Helpers::cast(DType from, DType to) {
   }
   const std::string lane = cat(scalar_cast(from.element(), to.element()), "(AT(a, l))");
   const std::string otherwise = lanes_text(name, to, cat(f, " a"), lane);
+  if (!dialect_.is_gnu) {
+    if (first(name)) write(otherwise);
+    return name;
+  }
   if (from.is_float() && !is_half(from) && to.is_int()) return saturated(name, from, to, otherwise);
   Natives natives = native_cast(from, to);
   if (!is_half(from) && !is_half(to))
@@ -142,18 +140,19 @@ std::string Helpers::saturated(const std::string& name, DType from, DType to,
   const DType direct = to.bits() < 32 ? kInt32.with_lanes(to.lanes) : to;
   const std::string converted = type(direct), narrow = cast(direct, to);
   if (!first(name)) return name;
-  const std::string portable = fill(
-                                   "INLINE $0 $1($2 a) {\n"
-                                   "  const $3 inside = ($3)((a > $4) & (a < $5));\n"
-                                   "  const $2 kept = ($2)(($3)a & inside);\n"
-                                   "  const $0 numbers = $6(__builtin_convertvector(kept, $7));\n",
-                                   {t, name, f, m, low, high, narrow, converted}) +
-                               fill(
-                                   "  const $0 r = $1($2(($3)(a >= $4)), $5($6), numbers);\n"
-                                   "  return $1($2(($3)(a <= $7)), $5($8), r);\n"
-                                   "}",
-                                   {t, choose, above, m, high, most, literal(to, highest_bits(to)),
-                                    low, literal(to, lowest_bits(to))});
+  const std::string portable =
+      fill(
+          "INLINE $0 $1($2 a) {\n"
+          "  const $3 inside = ($3)((a > $4) & (a < $5));\n"
+          "  const $2 kept = ($2)(($3)a & inside);\n"
+          "  const $0 numbers = $6(__builtin_convertvector(kept, $7));\n",
+          {t, name, f, m, low, high, narrow, converted}) +
+      fill(
+          "  const $0 r = $1($2(($3)(a >= $4)), $5($6), numbers);\n"
+          "  return $1($2(($3)(a <= $7)), $5($8), r);\n"
+          "}",
+          {t, choose, above, m, high, most, literal(dialect_, to, highest_bits(to)), low,
+           literal(dialect_, to, lowest_bits(to))});
   write_native(native_cast(from, to), name, t, cat(f, " a"),
                cat("#ifdef VECTORS\n", portable, "\n#else\n", lanes, "\n#endif"));
   return name;
@@ -168,14 +167,7 @@ std::string Helpers::bitcast(DType from, DType to) {
   if (from == to) return "";
   if (from.is_bool() || to.is_bool()) return cast(from, to);
   const std::string t = type(to), f = type(from), name = cat(t, "_bits_of_", f);
-  if (first(name))
-    write(
-        fill("INLINE $0 $1($2 x) {\n"
-             "  $0 r;\n"
-             "  memcpy(&r, &x, sizeof r);\n"
-             "  return r;\n"
-             "}",
-             {t, name, f}));
+  if (first(name)) write(same_bits(t, name, f));
   return name;
 }
 

@@ -113,23 +113,39 @@ std::string Helpers::type(DType dtype) {
   return name;
 }
 
+// A function of x.
+std::string Helpers::same_bits(const std::string& to, const std::string& name,
+                               const std::string& from) const {
+  return fill(dialect_.is_gnu ? "INLINE $0 $1($2 x) {\n"
+                                "  $0 r;\n"
+                                "  memcpy(&r, &x, sizeof r);\n"
+                                "  return r;\n"
+                                "}"
+                              : "INLINE $0 $1($2 x) {\n"
+                                "  union {\n"
+                                "    $2 from;\n"
+                                "    $0 to;\n"
+                                "  } bits;\n"
+                                "  bits.from = x;\n"
+                                "  return bits.to;\n"
+                                "}",
+              {to, name, from});
+}
+
 void Helpers::write_both(const std::string& with_vectors, const std::string& without) {
-  write(cat("#ifdef VECTORS\n", with_vectors, "\n#else\n", without, "\n#endif"));
+  write(dialect_.is_gnu ? cat("#ifdef VECTORS\n", with_vectors, "\n#else\n", without, "\n#endif")
+                        : without);
 }
 
 std::string Helpers::constant(DType dtype, uint64_t bits) {
-  const std::string one =
-      dtype.is_bool() && dtype.lanes > 1 ? (bits ? "-1" : "0") : literal(dtype.element(), bits);
+  const std::string one = dtype.is_bool() && dtype.lanes > 1
+                              ? (bits ? "-1" : "0")
+                              : literal(dialect_, dtype.element(), bits);
   const size_t call = one.find("_of_bits");
   if (call != std::string::npos && first(one.substr(0, call) + "_of_bits")) {
     const bool wide = dtype.scalar == ScalarType::Float64;
-    write(
-        fill("INLINE $0 $0_of_bits($1 bits) {\n"
-             "  $0 x;\n"
-             "  memcpy(&x, &bits, sizeof x);\n"
-             "  return x;\n"
-             "}",
-             {wide ? "f64" : "f32", wide ? "u64" : "u32"}));
+    write(same_bits(wide ? "f64" : "f32", wide ? "f64_of_bits" : "f32_of_bits",
+                    wide ? "u64" : "u32"));
   }
   return dtype.lanes == 1 ? one : cat(splat(dtype), "(", one, ")");
 }
@@ -163,7 +179,9 @@ std::string Helpers::arithmetic(Op op, DType operand, const std::string& a, cons
   if (operand.is_bool()) return mask_arithmetic(op, operand, a, b);
   if (op == Op::Abs && operand.is_unsigned()) return a;
   std::string function;
-  if (op == Op::Neg && operand.is_float())
+  if (op == Op::Div && operand.element() == kFloat32 && dialect_.divide_f32)
+    function = vector ? each_lane_of(op, operand, dialect_.divide_f32) : dialect_.divide_f32;
+  else if (op == Op::Neg && operand.is_float())
     function = flip_sign(operand);
   else if (vector && symbol)
     function = info(op).result == OpResult::Bool ? comparison(op, operand) : infix(op, operand);
@@ -226,7 +244,8 @@ std::string Helpers::mask_arithmetic(Op op, DType mask, const std::string& a,
 std::string Helpers::flip_sign(DType dtype) {
   const DType word = unsigned_of(dtype);
   const std::string t = type(dtype), name = cat("neg_", t);
-  const std::string bits = dtype.bits() == 32 ? "0x80000000u" : "0x8000000000000000ull";
+  const std::string bits =
+      dtype.bits() == 32 ? "0x80000000u" : cat("0x8000000000000000u", dialect_.long_suffix);
   const std::string to = bitcast(dtype, word), back = bitcast(word, dtype);
   const std::string one = dtype.lanes > 1 ? flip_sign(dtype.element()) : "";
   if (!first(name)) return name;
@@ -244,16 +263,13 @@ std::string Helpers::flip_sign(DType dtype) {
 std::string Helpers::dot(DotKind kind, DType sum) {
   const DType one = sum.element();
   const std::string t = type(one), name = cat("dot_", to_string(kind), "_", t);
+  if (kind == DotKind::Bf16) constant(kFloat32, 0x7FC00000u);  // brings f32_of_bits
   if (kind == DotKind::Bf16 && first(name)) {
     write(
         "INLINE f32 dot_flushed(f32 x) {\n"
         "  return fabsf(x) < 0x1p-126f ? copysignf(0, x) : x;\n"
         "}\n"
-        "INLINE f32 dot_half(u32 bits) {\n"
-        "  f32 x;\n"
-        "  memcpy(&x, &bits, sizeof x);\n"
-        "  return dot_flushed(x);\n"
-        "}\n"
+        "INLINE f32 dot_half(u32 bits) { return dot_flushed(f32_of_bits(bits)); }\n"
         "INLINE f32 dot_add(f32 a, f32 b, f32 c) {\n"
         "  f64 exact = (f64)a * b + c;\n"
         "  if (fabs(exact) < 0x1p-126 - 0x1p-151)\n"
@@ -288,21 +304,35 @@ std::string Helpers::dot(DotKind kind, DType sum) {
   return all;
 }
 
-std::string Helpers::check() {
-  if (first("check_b8"))
+std::string Helpers::group_fold(Op op, DType dtype, bool of_bools) {
+  const std::string t = type(dtype);
+  const std::string name = cat(of_bools ? "group_fold_bools_" : "group_fold_", word_of(op), "_", t);
+  const std::string step =
+      of_bools ? mask_arithmetic(op, dtype, "a", "b") : arithmetic(op, dtype, "a", "b");
+  const Pointer& shared = dialect_.pointer(Space::Shared);
+  if (first(name))
     write(
-        "/* The first check that fails is kept: its number and position in one word. */\n"
-        "INLINE void check_b8(i64 *status, b8 holds, u64 number, i64 position) {\n"
-        "  i64 none = 0, failed = (i64)((number + 1) << 47 | ((u64)position & ((1ull << 47) - "
-        "1)));\n"
-        "  if (holds) return;\n"
-        "#if defined(__GNUC__)\n"
-        "  __atomic_compare_exchange_n(status, &none, failed, 0, __ATOMIC_RELAXED, "
-        "__ATOMIC_RELAXED);\n"
-        "#else\n"
-        "  atomic_compare_exchange_strong((_Atomic i64 *)status, &none, failed);\n"
-        "#endif\n"
-        "}");
+        fill("INLINE $0 $1($0 x, $2folds, int thread, int apart, int size) {\n"
+             "  $5$0 *values = ($5$0 *)folds;\n"
+             "  const int place = thread / apart % size;\n"
+             "  $3 /* the fold before has been read */\n"
+             "  values[thread] = x;\n"
+             "  $3\n"
+             "  for (int n = size / 2; n > 0; n /= 2) {\n"
+             "    if (place < n) {\n"
+             "      const $0 a = values[thread], b = values[thread + n * apart];\n"
+             "      values[thread] = $4;\n"
+             "    }\n"
+             "    $3\n"
+             "  }\n"
+             "  return values[thread - place * apart];\n"
+             "}",
+             {t, name, shared.type, dialect_.barrier, step, shared.word}));
+  return name;
+}
+
+std::string Helpers::check() {
+  if (first("check_b8")) write(dialect_.check);
   return "check_b8";
 }
 
@@ -310,12 +340,12 @@ std::string Helpers::check_of_mask(DType mask) {
   const std::string one = check(), t = type(mask), name = cat("check_", t);
   if (first(name))
     write(
-        fill("INLINE void $0(i64 *status, $1 holds, u64 number, i64 position) {\n"
+        fill("INLINE void $0($4status, $1 holds, u64 number, i64 position) {\n"
              "  b8 all = 1;\n"
              "  for (int l = 0; l < $2; ++l) all = (b8)(all & (AT(holds, l) != 0));\n"
              "  $3(status, all, number, position);\n"
              "}",
-             {name, t, std::to_string(mask.lanes), one}));
+             {name, t, std::to_string(mask.lanes), one, dialect_.status}));
   return name;
 }
 

@@ -13,12 +13,15 @@
 #include "ir/dot.h"
 #include "ir/dtype.h"
 #include "ir/op.h"
+#include "render/c/dialect.h"
 #include "render/c/natives.h"
 
 namespace tiny::c {
 
 class Helpers {
  public:
+  explicit Helpers(const Dialect& dialect) : dialect_(dialect) {}
+  const Dialect& dialect() const { return dialect_; }
   bool defines(const std::string& name) const { return known_.contains(name); }
 
   // All definitions so far, in an order in which each comes before its users.
@@ -43,34 +46,39 @@ class Helpers {
   std::string lane_range(DType mask);              // (low, high)
   std::string fold(Op op, DType dtype);            // (vector)
   std::string fold_of_mask(Op op, DType mask);     // (mask)
-  std::string check();                             // (status word, b8, number, position)
-  std::string check_of_mask(DType mask);           // the same
+  // (value, memory of the group, thread, how far apart those that are folded are, how many)
+  std::string group_fold(Op op, DType dtype, bool of_bools);
+  std::string check();                    // (status, b8, number, position)
+  std::string check_of_mask(DType mask);  // the same
   // A constant, with what it needs.
   std::string constant(DType dtype, uint64_t bits);
 
   // (address [, stride in bytes] [, mask]), (address, indices [, mask]), and for stores the value
   // after the address.  The mask is mask_of(dtype); of bools, value and mask are of bytes.
-  std::string load(DType dtype, bool strided, bool masked);
-  std::string store(DType dtype, bool strided, bool masked);
+  std::string load(DType dtype, bool strided, bool masked, Space space);
+  std::string store(DType dtype, bool strided, bool masked, Space space);
   // Of adjacent lanes: (address [, value], mask).
-  std::string adjacent_masked(bool is_load, DType dtype);
+  std::string adjacent_masked(bool is_load, DType dtype, Space space);
   // Of every second lane: (address [, mask]), where `has_second_lanes` says so.
   std::string load_second_lanes(DType dtype, bool masked);
-  static bool has_second_lanes(DType dtype, bool masked);
-  std::string gather(DType dtype, bool masked);
-  std::string scatter(DType dtype, bool masked);
+  bool has_second_lanes(DType dtype, bool masked) const;
+  std::string gather(DType dtype, bool masked, Space space);
+  std::string scatter(DType dtype, bool masked, Space space);
 
  private:
   // True the first time: the caller then writes the definition.
   bool first(const std::string& name) { return known_.insert(name).second; }
   void write(const std::string& definition) { text_ += definition + "\n"; }
-  // A definition for GNU vectors, and one that does without.
+  // A definition for GNU vectors where there are any, and one that does without.
   void write_both(const std::string& with_vectors, const std::string& without);
 
   // The instruction where there is one, else the portable text.
   void write_native(const Natives& natives, const std::string& name, const std::string& type,
                     const std::string& parameters, const std::string& otherwise);
 
+  // The text of a function (x) that gives its bits as another type.
+  std::string same_bits(const std::string& to, const std::string& name,
+                        const std::string& from) const;
   std::string infix(Op op, DType dtype);
   std::string scalar_function(Op op, DType dtype);
   std::string flip_sign(DType dtype);
@@ -79,6 +87,7 @@ class Helpers {
   std::string saturated(const std::string& name, DType from, DType to, const std::string& lanes);
   void bits_of_float();
   std::string vector_function(Op op, DType dtype);
+  std::string each_lane_of(Op op, DType dtype, const std::string& one);
   std::string vector_shift(Op op, DType dtype);
   std::string vector_maximum(Op op, DType dtype);
   std::string complement(DType dtype);
@@ -93,13 +102,22 @@ class Helpers {
                       const std::string& before = "");
   std::string each_lane_text(const std::string& name, DType dtype, int operands,
                              const std::string& function);
+  // Where lanes are in memory: behind which parameters of the address, and how each is found.
+  struct LanePlace {
+    Space space;
+    std::string parameters, of_lane;
+  };
   std::string lane_access(const std::string& name, DType dtype, const std::string& value,
-                          const std::string& where, const std::string& place, bool masked);
-  std::string load_now(DType dtype);
+                          const LanePlace& place, bool masked);
+  std::string load_now(DType dtype, Space space);
+  std::string typed_place(DType dtype, Space space);
+  // The name of what accesses such memory.
+  std::string access(const char* what, DType dtype, Space space) const;
   std::string comparison(Op op, DType operand);
   std::string halving(const std::string& name, DType dtype, const std::string& half,
                       const std::string& step, const std::string& last);
 
+  const Dialect& dialect_;
   std::set<std::string> known_;
   std::string text_;
 };

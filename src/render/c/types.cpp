@@ -25,15 +25,15 @@ std::string hex(uint64_t bits) {
 
 template <class F>
 std::string float_literal(F value, uint64_t bits, const char* suffix, const char* infinity,
-                          const char* of_bits, const char* bits_suffix) {
-  if (std::isnan(value)) return cat(of_bits, "(", hex(bits), bits_suffix, ")");
+                          const char* of_bits, const std::string& bits_suffix) {
+  if (std::isnan(value) || (std::isinf(value) && !infinity))
+    return cat(of_bits, "(", hex(bits), bits_suffix, ")");
   std::string text =
       std::isinf(value) ? std::string(infinity) : cat(decimal(std::fabs(value)), suffix);
   return std::signbit(value) ? cat("(-", text, ")") : text;
 }
 
-std::string signed_literal(int64_t value, int64_t bits) {
-  const char* suffix = bits == 64 ? "ll" : "";
+std::string signed_literal(int64_t value, const char* suffix) {
   if (value >= 0) return cat(value, suffix);
   // The lowest value has no positive counterpart to negate.
   if (value == -value || value == INT64_MIN || value == INT32_MIN)
@@ -161,22 +161,25 @@ DType mask_of(DType dtype) {
       .with_lanes(dtype.lanes);
 }
 
-std::string literal(DType dtype, uint64_t bits) {
+std::string literal(const Dialect& dialect, DType dtype, uint64_t bits) {
+  const char* wide = dialect.long_suffix;
   switch (dtype.scalar) {
     case ScalarType::Float32:
-      return float_literal(std::bit_cast<float>(static_cast<uint32_t>(bits)), bits, "f", "INFINITY",
-                           "f32_of_bits", "u");
+      return float_literal(std::bit_cast<float>(static_cast<uint32_t>(bits)), bits, "f",
+                           dialect.has_infinity ? "INFINITY" : nullptr, "f32_of_bits", "u");
     case ScalarType::Float64:
-      return float_literal(std::bit_cast<double>(bits), bits, "", "(f64)INFINITY", "f64_of_bits",
-                           "ull");
+      return float_literal(std::bit_cast<double>(bits), bits, "",
+                           dialect.has_infinity ? "(f64)INFINITY" : nullptr, "f64_of_bits",
+                           cat("u", wide));
     case ScalarType::Float16:
     case ScalarType::BFloat16:
       return hex(bits);
     default:
       break;
   }
-  if (dtype.is_signed()) return signed_literal(int_of(dtype, bits), dtype.bits());
-  return cat(bits, dtype.bits() == 64 ? "ull" : dtype.bits() == 32 ? "u" : "");
+  const bool is_wide = dtype.bits() == 64;
+  if (dtype.is_signed()) return signed_literal(int_of(dtype, bits), is_wide ? wide : "");
+  return is_wide ? cat(bits, "u", wide) : cat(bits, dtype.bits() == 32 ? "u" : "");
 }
 
 std::string fill(std::string_view pattern, std::initializer_list<std::string> values) {

@@ -12,6 +12,7 @@
 
 #include "ir/dtype.h"
 #include "ir/op.h"
+#include "render/c/dialect.h"
 
 namespace tiny::c {
 
@@ -32,7 +33,7 @@ DType unsigned_of(DType dtype);
 DType mask_of(DType dtype);
 
 // A constant of one lane as an expression with exactly these bits: "1.5f", "(-7)", "0x3c00".
-std::string literal(DType dtype, uint64_t bits);
+std::string literal(const Dialect& dialect, DType dtype, uint64_t bits);
 
 // `pattern` with $0 .. $9 replaced by the values.
 std::string fill(std::string_view pattern, std::initializer_list<std::string> values);

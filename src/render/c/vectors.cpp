@@ -20,6 +20,18 @@ std::string Helpers::lanes_text(const std::string& name, DType result,
                                 const std::string& parameters, const std::string& lane,
                                 const std::string& condition, const std::string& before) {
   const std::string t = type(result), one = lane_type(result);
+  const bool partly = !condition.empty() || padded_lanes(result) > result.lanes;
+  if (!dialect_.is_gnu)
+    return fill(
+        "INLINE $0 $1($2) {\n"
+        "$3"
+        "  $0 r$4;\n"
+        "  for (int l = 0; l < $5; ++l)\n"
+        "    $6AT(r, l) = ($7)($8);\n"
+        "  return r;\n"
+        "}",
+        {t, name, parameters, before, partly ? " = {{0}}" : "", std::to_string(result.lanes),
+         condition, one, lane});
   if (first("pack_" + t))
     write(
         fill("INLINE $0 pack_$0(const $1 *lanes) {\n"
@@ -28,7 +40,6 @@ std::string Helpers::lanes_text(const std::string& name, DType result,
              "  return x;\n"
              "}",
              {t, one}));
-  const bool partly = !condition.empty() || padded_lanes(result) > result.lanes;
   const std::string size = std::to_string(padded_lanes(result));
   return fill(
       "INLINE $0 $1($2) {\n"
@@ -65,7 +76,7 @@ std::string Helpers::each_lane_text(const std::string& name, DType dtype, int op
 
 void Helpers::write_native(const Natives& natives, const std::string& name, const std::string& type,
                            const std::string& parameters, const std::string& otherwise) {
-  if (natives.empty()) return write(otherwise);
+  if (natives.empty() || !dialect_.is_gnu) return write(otherwise);
   std::string text;
   for (const Native& native : natives)
     text += cat(text.empty() ? "#if" : "#elif", " defined(VECTORS) && ", native.guard, "\nINLINE ",
@@ -141,8 +152,12 @@ std::string Helpers::vector_function(Op op, DType dtype) {
   if (op == Op::Not) return complement(dtype);
   if (op == Op::Shl || op == Op::Shr) return vector_shift(op, dtype);
   if (op == Op::Max || op == Op::Min) return vector_maximum(op, dtype);
+  return each_lane_of(op, dtype, scalar_function(op, dtype.element()));
+}
+
+// The processor's instruction, or the function of one lane on all.
+std::string Helpers::each_lane_of(Op op, DType dtype, const std::string& one) {
   const std::string t = type(dtype), name = cat(word_of(op), "_", t);
-  const std::string one = scalar_function(op, dtype.element());
   if (!first(name)) return name;
   const int operands = info(op).arity;
   const std::string parameters =
@@ -212,6 +227,19 @@ std::string Helpers::halving(const std::string& name, DType dtype, const std::st
     low += cat(", ", l);
     high += cat(", ", dtype.lanes / 2 + l);
   }
+  const std::string one = type_name(dtype.element()),
+                    halves = type(dtype.with_lanes(dtype.lanes / 2));
+  if (!dialect_.is_gnu)
+    return fill(
+        "INLINE $0 $1($2 v) {\n"
+        "  $3 a, b;\n"
+        "  for (int l = 0; l < $6; ++l) {\n"
+        "    AT(a, l) = AT(v, l);\n"
+        "    AT(b, l) = AT(v, l + $6);\n"
+        "  }\n"
+        "  return $4($5);\n"
+        "}",
+        {one, name, t, halves, half, step, std::to_string(dtype.lanes / 2)});
   return fill(
       "INLINE $0 $1($2 v) {\n"
       "#ifdef SHUFFLES\n"
@@ -224,8 +252,7 @@ std::string Helpers::halving(const std::string& name, DType dtype, const std::st
       "#endif\n"
       "  return $4($5);\n"
       "}",
-      {type_name(dtype.element()), name, t, type(dtype.with_lanes(dtype.lanes / 2)), half, step,
-       low, high});
+      {one, name, t, halves, half, step, low, high});
 }
 
 std::string Helpers::fold(Op op, DType dtype) {

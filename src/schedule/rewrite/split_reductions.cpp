@@ -52,7 +52,7 @@ class Splitter {
     const auto cores = static_cast<double>(target_.cores);
     const double busy = busy_cores(static_cast<double>(stored_iterations()));
     if (busy >= cores) return {};
-    const double seconds = serial_seconds();
+    const double seconds = serial_seconds() * rated_cores();
     const double bytes = outputs_ * cores * static_cast<double>(kPiecesPerCore) *
                          static_cast<double>(reduce_.dtype().bytes());
     const double cost = kForkLaunches * target_.launch_seconds + saved_seconds(bytes, target_);
@@ -62,6 +62,11 @@ class Splitter {
   }
 
  private:
+  // How many cores rates are of.
+  double rated_cores() const {
+    return target_.computes_in_groups() ? static_cast<double>(target_.cores) : 1;
+  }
+
   // How many cores work, on average, on so many iterations.
   double busy_cores(double iterations) const {
     return iterations / std::ceil(iterations / static_cast<double>(target_.cores));

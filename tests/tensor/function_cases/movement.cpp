@@ -65,6 +65,18 @@ Case case_as_strided(const Maker& make) {
   return {as_strided(make(a), {3, 4}, {1, 2}, 3),
           generate({3, 4}, [&](const Ints& i) { return a.at({3 + i[0] + 2 * i[1]}); })};
 }
+Case case_empty_strided(const Maker& make) {
+  // Memory by its strides, as the function's meaning says; written here, so that it has a value.
+  const Array a = sample({2, 3});
+  Tensor made = empty_strided(make.context(), kFloat32, {2, 3}, {-1, 4});
+  assign(made, make(a));
+  return {made, a};
+}
+Case case_apply_movement_op(const Maker& make) {
+  const Array a = sample({5, 7});
+  return {apply_movement_op(make(a), {Movement::Stride, {-2, 3}}),
+          generate({3, 3}, [&](const Ints& i) { return a.at({4 - 2 * i[0], 3 * i[1]}); })};
+}
 Case case_squeeze(const Maker& make) {
   const Array a = sample({1, 3, 1});
   return {squeeze(make(a), {-1}), {{1, 3}, a.values}};

@@ -137,6 +137,10 @@ Case case_dropout(const Maker& make) {
           generate({3, 4}, [&](const Ints& i) { return u.at(i) < 0.625 ? x.at(i) / 0.625 : 0; }),
           1e-6};
 }
+Case case_clone(const Maker& make) {
+  const Array x = sample({3, 4});
+  return {clone(make(x)), x};
+}
 Case case_detach(const Maker& make) {
   const Array x = sample({3, 4});
   return {detach(make(x)), x};

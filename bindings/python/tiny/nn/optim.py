@@ -94,9 +94,12 @@ class _Library(Optimizer):
     """One whose steps are the library's.  Settings hold from the first step on."""
 
     def __init__(self, params, lr, kind, settings, device=None, fused=False):
-        self._kind = kind
+        self._kind, self._settings = kind, settings
         super().__init__(params, lr, device, fused)
-        for name, value in settings.items():
+        self._set_all()
+
+    def _set_all(self):
+        for name, value in self._settings.items():
             self._native.set(0, name, value)
 
     def _first_rate(self, lr):
@@ -107,6 +110,20 @@ class _Library(Optimizer):
         self._native.add(self._views)
         self._native.set(0, "lr", lr)
         return self._native.rate(0)
+
+    def __getstate__(self):
+        """For pickle and copy.deepcopy: the parameters, the settings and what is kept of the parameters."""
+        made_again = ("_native", "_views", "_rate", "_groups")
+        return ({name: value for name, value in self.__dict__.items() if name not in made_again}, self.lr.item(),
+                self._states())
+
+    def __setstate__(self, state):
+        held, lr, kept = state
+        self.__dict__.update(held)
+        self._set_rate(self._first_rate(lr))
+        self._set_all()
+        for name, own in self._states().items():
+            own.assign(kept[name]).realize()
 
     def state(self, name) -> list[Tensor]:
         """What is kept of each parameter under a name, such as "exp_avg"."""

@@ -10,7 +10,8 @@
 from ._node import UOp  # noqa: F401
 from ._pattern import PatternMatcher, UPat  # noqa: F401
 from ._rewrite import graph_rewrite, sym_infer  # noqa: F401
-from ._schedule import ScheduleItem, schedule  # noqa: F401
+from ._memory import Buffer  # noqa: F401
+from ._schedule import Linear, ScheduleItem, schedule  # noqa: F401
 from ._table import GroupOp, Ops  # noqa: F401
 
 Variable = UOp.variable

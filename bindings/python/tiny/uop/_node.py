@@ -8,6 +8,8 @@ import weakref
 from .. import _dtype, _operands, native
 from .._tensor import default_context
 from ..methods import Node, _tensor_node
+from ._arithmetic import Arithmetic
+from ._memory import Buffer, buffer_of
 from ._table import GroupOp, Ops, of_engine
 
 _UNBOUNDED = (-(1 << 63), (1 << 63) - 1)
@@ -77,7 +79,7 @@ def _constant(context, value, dtype=None):
     return wrap(Node.integer(context, dtype, int(value)))
 
 
-class UOp:
+class UOp(Arithmetic):
     """op     a member of Ops
     dtype  the type of its value; dtypes.void for a statement
     src    its sources, a tuple of UOps
@@ -153,6 +155,29 @@ class UOp:
     def is_realized(self) -> bool:
         """Whether its elements are in memory, so that they are read and not computed."""
         return bool(self.node.in_memory)
+
+    @property
+    def base(self) -> "UOp":
+        """What it is a view of: the node below all movement."""
+        node = self
+        while node.op in GroupOp.Movement:
+            node = node.src[0]
+        return node
+
+    @property
+    def buffer(self) -> Buffer:
+        """The memory with its elements, or those that it is a view of; RuntimeError if they are not computed yet."""
+        base = self.base
+        while base.op is Ops.AFTER:  # written since
+            base = base.src[0].base
+        if not base.is_realized or not base.shape:
+            raise RuntimeError(f"{base.op} is not in memory: realize() the tensor first")
+        return buffer_of(base)
+
+    @property
+    def realized(self):
+        """The memory with its elements; None if they are not computed yet."""
+        return self.buffer if self.is_realized and self.base.shape else None
 
     def _bounds(self):
         if not (self.dtype.is_int or self.dtype.name == "bool"):
@@ -254,36 +279,6 @@ class UOp:
             x = y.const_like(x) if isinstance(y, UOp) else _constant(self.node.context, x)
         return UOp(Ops.WHERE, src=(self, x, x._with(y)))
 
-    def eq(self, other) -> "UOp":
-        return self.alu(Ops.EQUAL, other)
-
-    def ne(self, other) -> "UOp":
-        return self.alu(Ops.NOTEQUAL, other)
-
-    def minimum(self, other) -> "UOp":
-        return self.alu(Ops.MIN, other)
-
-    def maximum(self, other) -> "UOp":
-        return self.alu(Ops.MAX, other)
-
-    def __sub__(self, other):
-        return self + (-other)
-
-    def __rsub__(self, other):
-        return self._with(other) + -self
-
-    def __gt__(self, other):
-        return self._with(other) < self
-
-    def __ge__(self, other):
-        return self._with(other) <= self
-
-    def __invert__(self):
-        return UOp(Ops.NOT, src=(self,))
-
-    def __neg__(self):
-        return UOp(Ops.NEG, src=(self,))
-
     def __abs__(self):
         return UOp(Ops.ABS, src=(self,))
 
@@ -318,19 +313,8 @@ class UOp:
         return UOp, (self.op, self.dtype if self.op in (Ops.CAST, Ops.BITCAST) else None, self.src)
 
 
-def _operators():
-    for name, op in (("add", Ops.ADD), ("mul", Ops.MUL), ("floordiv", Ops.FLOORDIV), ("mod", Ops.FLOORMOD),
-                     ("truediv", Ops.DIV), ("pow", Ops.POW), ("and", Ops.AND), ("or", Ops.OR), ("xor", Ops.XOR),
-                     ("lshift", Ops.SHL), ("rshift", Ops.SHR)):
-        setattr(UOp, f"__{name}__", lambda self, other, op=op: self.alu(op, other))
-        setattr(UOp, f"__r{name}__", lambda self, other, op=op: UOp(op, src=(self._with(other), self)))
-    UOp.__lt__ = lambda self, other: self.alu(Ops.LESS, other)
-    UOp.__le__ = lambda self, other: self.alu(Ops.LESSEQUAL, other)
-    for op in GroupOp.Unary - {Ops.CAST, Ops.BITCAST, Ops.NOT, Ops.NEG, Ops.ABS}:
-        setattr(UOp, op.name.lower(), lambda self, op=op: UOp(op, src=(self,)))
-
-
-_operators()
+for _op in GroupOp.Unary - {Ops.CAST, Ops.BITCAST, Ops.NOT, Ops.NEG, Ops.ABS}:
+    setattr(UOp, _op.name.lower(), lambda self, op=_op: UOp(op, src=(self,)))
 _LINES = 400  # of a node's text
 
 

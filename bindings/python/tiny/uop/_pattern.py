@@ -3,6 +3,7 @@
 import inspect
 import itertools
 
+from ._arithmetic import Arithmetic
 from ._node import UOp
 from ._table import GroupOp, Ops
 
@@ -13,7 +14,7 @@ def _tuple_of(value, kind):
     return (value,) if isinstance(value, kind) or not isinstance(value, (set, frozenset, list)) else tuple(value)
 
 
-class UPat:
+class UPat(Arithmetic):
     """op     one of Ops, or several; any if None
     dtype  a type, or several
     src    patterns of the sources: a tuple in their order, a list in any order, one pattern for all of them
@@ -82,39 +83,9 @@ class UPat:
     def where(self, x, y, **more) -> "UPat":
         return UPat(Ops.WHERE, src=(self, self._with(x), self._with(y)), **more)
 
-    def eq(self, other) -> "UPat":
-        return self.alu(Ops.EQUAL, other)
-
-    def ne(self, other) -> "UPat":
-        return self.alu(Ops.NOTEQUAL, other)
-
-    def minimum(self, other) -> "UPat":
-        return self.alu(Ops.MIN, other)
-
-    def maximum(self, other) -> "UPat":
-        return self.alu(Ops.MAX, other)
-
     def f(self, op, **more) -> "UPat":
         """An operation on it alone."""
         return UPat(op, src=(self,), **more)
-
-    def __neg__(self):
-        return UPat(Ops.NEG, src=(self,))
-
-    def __invert__(self):
-        return UPat(Ops.NOT, src=(self,))
-
-    def __sub__(self, other):
-        return self + (-other)
-
-    def __rsub__(self, other):
-        return self._with(other) + -self
-
-    def __gt__(self, other):
-        return self._with(other) < self
-
-    def __ge__(self, other):
-        return self._with(other) <= self
 
     # ---- Matching
 
@@ -153,19 +124,6 @@ class UPat:
                 reached = [way for one in reached for way in pattern.match(node, one)]
             ways += reached
         return ways
-
-
-def _pattern_operators():
-    for name, op in (("add", Ops.ADD), ("mul", Ops.MUL), ("floordiv", Ops.FLOORDIV), ("mod", Ops.FLOORMOD),
-                     ("truediv", Ops.DIV), ("pow", Ops.POW), ("and", Ops.AND), ("or", Ops.OR), ("xor", Ops.XOR),
-                     ("lshift", Ops.SHL), ("rshift", Ops.SHR)):
-        setattr(UPat, f"__{name}__", lambda self, other, op=op: self.alu(op, other))
-        setattr(UPat, f"__r{name}__", lambda self, other, op=op: self._with(other).alu(op, self))
-    UPat.__lt__ = lambda self, other: self.alu(Ops.LESS, other)
-    UPat.__le__ = lambda self, other: self.alu(Ops.LESSEQUAL, other)
-
-
-_pattern_operators()
 
 
 class Rule:

@@ -38,6 +38,46 @@ class ScheduleItem:
         return f"ScheduleItem({self.name}, {self.operations:.0f} operations, {self.bytes:.0f} bytes{what})"
 
 
+class Linear:
+    """The kernels that computing tensors takes, in their order.
+
+    src   a Call for each
+    run() computes the tensors
+    """
+
+    def __init__(self, tensors):
+        self._tensors = tensors
+        self.src = tuple(map(Call, schedule(*tensors)))
+
+    def __len__(self):
+        return len(self.src)
+
+    def run(self) -> None:
+        self._tensors[0].realize(*self._tensors[1:])
+
+
+class Call:
+    """A kernel among others: `src` is the kernel, a ScheduleItem."""
+
+    device = "CPU"
+
+    def __init__(self, item):
+        self.src = (item,)
+
+
+def schedule_linear(self, *others) -> Linear:
+    """What computing it, and others along with it, takes; nothing runs before run()."""
+    return Linear([self, *others])
+
+
+def linear_with_vars(self, *others) -> tuple:
+    """schedule_linear(), and the values of the variables that sizes of the tensors depend on, by name."""
+    tensors = [self, *others]
+    bindings = {name: value for tensor in tensors for size in tensor.__dict__.get("_dims", ())
+                for name, (_, value) in getattr(size, "bindings", {}).items()}
+    return Linear(tensors), bindings
+
+
 def schedule(self, *others) -> list:
     """The kernels that computing it (and others along with it) now would run, in their order; nothing runs."""
     tensors = [self, *others]

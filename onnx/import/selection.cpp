@@ -1,0 +1,155 @@
+// Elements that data chooses, as many as it chooses: sizes that the run computes.
+#include "base/error.h"
+#include "onnx/import/functions.h"
+#include "onnx/import/table.h"
+#include "tensor/create.h"
+#include "tensor/elementwise.h"
+#include "tensor/indexing.h"
+#include "tensor/joining.h"
+#include "tensor/movement.h"
+#include "tensor/scatter.h"
+#include "tensor/suppression.h"
+#include "tensor/unique.h"
+
+namespace tiny::onnx {
+
+namespace {
+
+Ints strides_for(const Ints& shape) {
+  return const_dims(row_major_strides(to_shape(shape)));
+}
+
+// Of lists whose size is not known up to so many elements are looked at: little beside a launch.
+constexpr int64_t kPaddedMax = 1 << 14;
+
+// The first elements of a list of places: as many as the run finds.
+Tensor counted_places(Call& c, Tensor mask) {
+  const tiny::Dim n = mask.shape()[0];
+  const bool is_short = !n.is_const() && upper_bound(n) <= kPaddedMax;
+  if (c.is_computed(n) || is_short) mask = pad(mask, {0}, {tiny::Dim(upper_bound(n)) - n});
+  const Chosen chosen = chosen_places(mask);
+  const tiny::Dim count = c.computed_size(chosen.count, mask.shape()[0]);
+  return shrink(chosen.places, {0}, {count});
+}
+
+// Elements whose condition is true; it may be shorter than the axis.
+Tensors import_compress(Call& c) {
+  Tensor x = c.in(0);
+  int64_t axis = 0;
+  if (c.has_attribute("axis"))
+    axis = axis_of(c.attr("axis"), x.rank());
+  else
+    x = flatten(x);
+  if (!c.known(1)) {
+    c.check(c.in(1).rank() == 1, "a condition of shape ", c.in(1).shape());
+    return {gather(x, counted_places(c, cast(c.in(1), kBool)), axis)};
+  }
+  const Ints condition = c.ints(1);
+  Ints kept;
+  for (size_t i = 0; i < condition.size(); ++i)
+    if (condition[i]) kept.push_back(static_cast<int64_t>(i));
+  return {index_select(x, kept, axis)};
+}
+
+// Coordinates of the elements that are not 0.
+Tensors import_non_zero(Call& c) {
+  const Tensor& x = c.in(0);
+  if (!c.known(0)) {
+    const Tensor places = counted_places(c, not_equal(flatten(x), number_int(c, 0)));
+    Tensors rows;
+    tiny::Dim stride = 1;
+    for (int64_t axis = x.rank(); axis-- > 0;) {
+      const Tensor size = size_tensor(c.context(), x.shape()[static_cast<size_t>(axis)]);
+      const Tensor above = floor_div(places, size_tensor(c.context(), stride));
+      rows.insert(rows.begin(), axis == 0 ? above : floor_mod(above, size));
+      stride = stride * x.shape()[static_cast<size_t>(axis)];
+    }
+    return {stack(rows, 0)};
+  }
+  const Ints dims = dims_of(x);
+  const Ints strides = strides_for(dims);
+  const std::vector<double> values = c.reals(0);
+  std::vector<Ints> rows(dims.size());
+  int64_t count = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (values[i] == 0) continue;
+    ++count;
+    for (size_t k = 0; k < dims.size(); ++k)
+      rows[k].push_back(static_cast<int64_t>(i) / strides[k] % dims[k]);
+  }
+  Ints all;
+  for (const Ints& row : rows) all.insert(all.end(), row.begin(), row.end());
+  return {reshape(c.constant(all), to_shape({static_cast<int64_t>(dims.size()), count}))};
+}
+
+// Rows of picture, class and box.
+Tensors import_non_max_suppression(Call& c) {
+  const Tensor& boxes = c.in(0);
+  const Tensor& scores = c.in(1);
+  const tiny::Dim classes = size_of(scores, 1), n = size_of(scores, 2);
+  const bool has_most = c.has(2) && c.known(2);
+  SuppressionOptions options{.is_centre = c.attr("center_point_box", 0) != 0, .rounds = n};
+  Tensor most = number_int(c, 0);
+  if (has_most) {
+    const int64_t given = std::max<int64_t>(c.integer(2), 0);
+    if (!n.is_const() || given < n.value()) options.rounds = given;
+    most = c.constant(Ints{given});
+  } else if (c.has(2)) {
+    most = reshape(cast(c.in(2), kInt64), {});
+  } else {
+    options.rounds = 0;
+  }
+  if (options.rounds.is(0)) return {full(c.context(), kInt64, {0, 3}, 0)};
+  const Tensor overlap = c.has(3) ? c.in(3) : number(c, 0);
+  const Tensor least = c.has(4) ? c.in(4) : Tensor();
+  const Tensor taken = flatten(permute(
+      suppress_overlaps(boxes, scores, minimum(most, size_tensor(c.context(), options.rounds)),
+                        overlap, least, options),
+      {1, 2, 0}));
+  const Tensor places = counted_places(c, less_equal(number_int(c, 0), taken));
+  const Tensor rounds = size_tensor(c.context(), options.rounds);
+  const Tensor pair = floor_div(places, rounds);
+  const Tensor of = size_tensor(c.context(), classes);
+  const Tensors columns{floor_div(pair, of), floor_mod(pair, of), gather(taken, places)};
+  return {stack(columns, 1)};
+}
+
+Tensors import_unique(Call& c) {
+  Tensor x = c.in(0);
+  int64_t axis = 0;
+  if (c.has_attribute("axis"))
+    axis = axis_of(c.attr("axis"), x.rank());
+  else
+    x = flatten(x);
+  const int64_t n = dim_of(x, axis);
+  const bool by_place = !c.flag("sorted", true);
+  if (n == 0) {
+    const Tensor none = full(c.context(), kInt64, {0}, 0);
+    return {x, none, none, none};
+  }
+  Tensor rows = move_axis(x, axis, 0);
+  if (x.rank() > 1) rows = flatten(rows, 1);
+  const Unique found = unique(rows, by_place);
+  const tiny::Dim count = c.computed_size(found.count, n);
+  const Tensor first = shrink(found.first, {0}, {count});
+  return {gather(x, first, axis), first, found.inverse, shrink(found.counts, {0}, {count})};
+}
+
+constexpr int64_t kNow = kNewestOpset;
+
+// clang-format off
+constexpr Row kRows[] = {
+    {"Compress",          9,  kNow, import_compress},
+    {"NonMaxSuppression", 10, kNow, import_non_max_suppression},
+    {"NonZero",           9,  kNow, import_non_zero},
+    {"Unique",            11, kNow, import_unique},
+};
+// clang-format on
+
+}  // namespace
+
+std::span<const Row> selection_rows() {
+  return kRows;
+}
+
+}  // namespace tiny::onnx

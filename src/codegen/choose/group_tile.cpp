@@ -1,0 +1,230 @@
+// Products of groups of threads: a tile of the result for each group, of which a thread has a tile
+// in registers; of some steps at a time both operands lie in memory that the group shares.
+#include <algorithm>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+#include "codegen/choose/group_editor.h"
+#include "codegen/choose/strategies.h"
+
+namespace tiny {
+
+namespace {
+
+// Of a product's tile: columns and rows of a group and of a thread, and steps that are shared at a
+// time.  Squares of registers load least for each product; larger groups' tiles load least for each
+// group, smaller ones are more.
+struct TileSizes {
+  int64_t columns, rows;
+  int64_t columns_of_thread, rows_of_thread;
+  int64_t steps;
+};
+constexpr TileSizes kTiles[] = {
+    {128, 128, 8, 8, 16}, {64, 128, 4, 8, 16}, {128, 64, 8, 4, 16}, {64, 64, 4, 4, 16},
+    {32, 64, 2, 4, 16},   {64, 32, 4, 2, 16},  {32, 32, 2, 2, 16},
+};
+constexpr double kSideMin = 16;  // of both sides of the result
+constexpr double kStepsMin = 8;  // of the sum
+constexpr int64_t kPadding = 4;  // elements a row, so that rows begin in other banks: an access
+
+// The ranges of a product, by position.
+struct Product {
+  size_t column = 0, row = 0, step = 0;
+  std::vector<int64_t> params;  // that it reads, each along the steps
+};
+
+class ProductFinder {
+ public:
+  explicit ProductFinder(const Seen& seen) : seen_(seen) {}
+
+  std::optional<Product> run() const {
+    const ClosureInfo* sum = largest();
+    if (!sum) return std::nullopt;
+    const RangeSet stored =
+        stored_ranges(seen_.table) & seen_.table.free_of(sum->node) & ~ordered_ranges(seen_.kernel);
+    const std::vector<double> bytes = bytes_beside(seen_.table);
+    Product found;
+    const auto column = longest(stored, [&](size_t i) { return is_column(i); });
+    if (!column) return std::nullopt;
+    found.column = *column;
+    // What the row's operand reads, the column's does not, and the other way.
+    const auto row = longest(stored & ~bit(*column), [&](size_t i) {
+      return has_load([&](const AccessInfo& a) {
+               return a.strides[i] != 0 && a.strides[*column] == 0;
+             }) &&
+             has_load(
+                 [&](const AccessInfo& a) { return a.strides[i] == 0 && a.strides[*column] != 0; });
+    });
+    const auto step = longest(sum->own, [](size_t) { return true; });
+    if (!row || !step) return std::nullopt;
+    found.row = *row;
+    found.step = *step;
+    const auto& extents = seen_.table.extents;
+    if (std::min(extents[found.row], extents[found.column]) < kSideMin) return std::nullopt;
+    if (extents[found.step] < kStepsMin) return std::nullopt;
+    for (const AccessInfo& a : seen_.table.accesses) {
+      if (a.node.op() != Op::Load || a.strides[found.step] == 0) continue;
+      const int64_t param = a.node.src(0).int_arg();
+      if (std::ranges::find(found.params, param) == found.params.end())
+        found.params.push_back(param);
+    }
+    return found;
+  }
+
+ private:
+  const ClosureInfo* largest() const {
+    const ClosureInfo* best = nullptr;
+    for (const ClosureInfo* c : seen_.reductions)
+      if (!best || steps_of(*c) > steps_of(*best)) best = c;
+    return best;
+  }
+  double steps_of(const ClosureInfo& c) const {
+    double n = 1;
+    for (size_t i = 0; i < seen_.table.extents.size(); ++i)
+      if (c.below & bit(i)) n *= seen_.table.extents[i];
+    return n;
+  }
+  template <class Fits>
+  std::optional<size_t> longest(RangeSet ranges, const Fits& fits) const {
+    std::optional<size_t> best;
+    for (size_t i = 0; i < seen_.table.extents.size(); ++i)
+      if ((ranges & bit(i)) && fits(i) &&
+          (!best || seen_.table.extents[i] > seen_.table.extents[*best]))
+        best = i;
+    return best;
+  }
+  // Stores lie side by side along it.
+  bool is_column(size_t range) const {
+    return std::ranges::any_of(seen_.table.accesses, [&](const AccessInfo& a) {
+      return a.store && a.strides[range] == 1;
+    });
+  }
+  template <class Fits>
+  bool has_load(const Fits& fits) const {
+    return std::ranges::any_of(seen_.table.accesses, [&](const AccessInfo& a) {
+      return a.node.op() == Op::Load && a.inside_reduction && fits(a);
+    });
+  }
+
+  const Seen& seen_;
+};
+
+class Tiler {
+ public:
+  Tiler(const Seen& seen, const Product& product, const TileSizes& sizes)
+      : seen_(seen), product_(product), sizes_(sizes), edit_(seen.kernel, seen.machine) {}
+
+  bool run() {
+    std::vector<int64_t> launched;
+    for (const KernelRange& r : seen_.kernel.ranges) launched.push_back(r.range.int_arg());
+    const int64_t first = edit_.now().next_range_number();
+    tile_row_ = first, tile_column_ = first + 1, inner_step_ = first + 2;
+    const Option tiles[] = {tile_option(number(product_.row), sizes_.rows),
+                            tile_option(number(product_.column), sizes_.columns),
+                            tile_option(number(product_.step), sizes_.steps)};
+    if (!edit_.add(tiles)) return false;
+    edit_.launch(launched);
+    if (!order_steps()) return false;
+    for (const int64_t param : product_.params)
+      if (!share(param)) return false;
+    return deal(tile_column_, 0, threads_of_columns(), lanes()) &&
+           deal(tile_row_, 1, threads_of_rows(), 1);
+  }
+
+  const Kernel& now() const { return edit_.now(); }
+  OptimisedKernel take() { return edit_.take(); }
+
+ private:
+  int64_t number(size_t range) const { return seen_.kernel.ranges[range].range.int_arg(); }
+  int64_t threads_of_columns() const { return sizes_.columns / sizes_.columns_of_thread; }
+  int64_t threads_of_rows() const { return sizes_.rows / sizes_.rows_of_thread; }
+
+  // What is not shared decides how many columns a thread has side by side.
+  int64_t lanes() const {
+    AccessTable table = seen_.table;
+    std::erase_if(table.accesses, [&](const AccessInfo& a) {
+      return a.node.op() == Op::Load && is_operand(a.node.src(0).int_arg());
+    });
+    return std::min(lanes_beside(seen_.kernel, table, product_.column, seen_.machine),
+                    sizes_.columns_of_thread);
+  }
+  bool is_operand(int64_t param) const {
+    return std::ranges::find(product_.params, param) != product_.params.end();
+  }
+
+  // The loops of the sum outside of what the group has beside each other, blocks of steps before
+  // the steps of one: operands are shared for a block.
+  bool order_steps() {
+    std::vector<int64_t> order;
+    std::vector<int64_t> beside;
+    const int64_t blocks = number(product_.step);
+    for (size_t i = thread_ranges(now()); i < now().ranges.size(); ++i) {
+      const KernelRange& r = now().ranges[i];
+      const int64_t n = r.range.int_arg();
+      if (n != blocks && n != inner_step_) (r.reduced ? order : beside).push_back(n);
+    }
+    const bool has_blocks = now().find_range(blocks) < now().ranges.size();
+    if (has_blocks) order.push_back(blocks);
+    place_ = order.empty() ? edit_.place() : order.back();
+    order.push_back(inner_step_);
+    order.insert(order.end(), beside.begin(), beside.end());
+    return edit_.add(Option{OptionKind::Order, -1, 0, order, 0, false});
+  }
+
+  // An operand's tile with its steps outermost: what threads read of a step lies side by side.
+  bool share(int64_t param) {
+    std::vector<int64_t> fill;
+    for (const int64_t last : {tile_column_, tile_row_})
+      if (fill.empty()) fill = edit_.share(param, place_, {last}, kPadding);
+    if (fill.empty()) fill = edit_.share(param, place_, {}, 0);
+    if (fill.empty()) return false;
+    deal_fill(fill);
+    return true;
+  }
+
+  // Threads of axis 0 fill what lies side by side in memory.
+  void deal_fill(std::vector<int64_t> fill) {
+    const AccessTable table = access_table(now());
+    const std::vector<double> bytes = bytes_beside(table);
+    const auto beside = [&](int64_t r) { return bytes[now().find_range(r)]; };
+    std::ranges::sort(fill, [&](int64_t a, int64_t b) {
+      return std::tuple(beside(a), edit_.size(a), b) > std::tuple(beside(b), edit_.size(b), a);
+    });
+    const int64_t threads = threads_of_columns();
+    int64_t wide = lanes_beside(now(), table, now().find_range(fill.front()), seen_.machine);
+    while (wide > 1 && edit_.size(fill.front()) < threads * wide) wide /= 2;
+    edit_.deal(fill.front(), 0, threads, wide);
+    if (fill.size() > 1) edit_.deal(fill[1], 1, threads_of_rows(), 1);
+  }
+
+  // A thread's part of the tile: copies in registers, apart by all threads' lanes.
+  bool deal(int64_t range, uint8_t axis, int64_t threads, int64_t lanes) {
+    if (!edit_.deal(range, axis, threads, lanes)) return false;
+    const bool is_left = now().find_range(range) < now().ranges.size() && edit_.is_loop(range);
+    return !is_left || edit_.add(kind_option(OptionKind::Upcast, range));
+  }
+
+  const Seen& seen_;
+  const Product& product_;
+  const TileSizes& sizes_;
+  GroupEditor edit_;
+  int64_t tile_row_ = -1, tile_column_ = -1, inner_step_ = -1, place_ = -1;
+};
+
+}  // namespace
+
+bool is_group_product(const Seen& seen) {
+  return seen.reductions.size() == 1 && ProductFinder(seen).run().has_value();
+}
+
+void propose_group_tiles(const Seen& seen, std::vector<Proposal>& to) {
+  const Product product = *ProductFinder(seen).run();
+  for (const TileSizes& sizes : kTiles) {
+    Tiler tiler(seen, product, sizes);
+    if (tiler.run() && fits_group(tiler.now(), seen.machine))
+      to.push_back(propose(tiler.take(), seen.machine));
+  }
+}
+
+}  // namespace tiny

@@ -1,0 +1,104 @@
+#include "engine/cuda_backend.h"
+
+#include <utility>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "render/ptx/ptx.h"
+#include "runtime/cuda/cuda.h"
+
+namespace tiny {
+namespace {
+
+constexpr int64_t kAccessBytes = 16;       // the widest of one thread
+constexpr int64_t kBufferAlignment = 256;  // Device::allocate
+
+// Limits are the driver's words; what things take on it nobody has measured.
+Machine machine_of(const CudaFacts& facts, const PtxTarget& target) {
+  Machine machine(generic_target(kAccessBytes));
+  machine.name = cat("cuda ", target.name, " ", facts.name, ", driver ", facts.driver_version);
+  machine.cores = facts.multiprocessors;
+  machine.l2_bytes = facts.l2_bytes;
+  machine.group.threads = facts.group_threads;
+  machine.group.shared_bytes = facts.shared_bytes;
+  machine.arena = {.alignment = kBufferAlignment, .page_bytes = 0, .margin = 0};
+  return machine;
+}
+
+PtxTarget target_of(const CudaFacts& facts) {
+  PtxTarget target = ptx_target(facts.compute);
+  target.parameter_alignment = kCudaAlignment;
+  return target;
+}
+
+class CudaBackend : public Backend {
+ public:
+  CudaBackend(const Flags& flags, int64_t number)
+      : device_(make_cuda_device(number, {flags.memory_kept})),
+        target_(target_of(device_->facts())),
+        machine_(machine_of(device_->facts(), target_)) {}
+  Device& device() override { return *device_; }
+  const Machine& machine() const override { return machine_; }
+  // Assembled here already, so that what is kept on disk need not be again.
+  std::vector<Code> render(std::span<const LinearProgram> programs, Form) override {
+    std::vector<Code> codes;
+    for (const LinearProgram& program : programs)
+      codes.push_back(device_->assemble(units_of(program)));
+    return codes;
+  }
+  std::string listing(const LinearProgram& program) override {
+    return render_ptx(program, target_).text;
+  }
+
+ private:
+  // The program, and where it relies on its arguments' alignment what does not.
+  std::vector<Code> units_of(const LinearProgram& program) const {
+    PtxTarget any = target_;
+    any.parameter_alignment = 1;
+    std::vector<Code> units{render_ptx(program, target_)};
+    if (render_ptx(program, any).text == units[0].text) return units;
+    LinearProgram named = program;
+    named.name += kAnyAlignment;
+    units.push_back(render_ptx(named, any));
+    return units;
+  }
+
+  std::unique_ptr<CudaDevice> device_;
+  PtxTarget target_;
+  Machine machine_;
+};
+
+BackendInfo info_of(const CudaFacts& facts, size_t number) {
+  BackendInfo info{.name = cat("cuda:", number),
+                   .description = cat(facts.name, ", compute capability ", facts.compute / 10, ".",
+                                      facts.compute % 10)};
+  info.reason = facts.missing;
+  info.available = facts.missing.empty();
+  info.memory_bytes = facts.memory_bytes;
+  info.buffer_bytes = facts.memory_bytes;
+  info.units = facts.multiprocessors;
+  info.group = {facts.group_threads, facts.shared_bytes};
+  return info;
+}
+
+}  // namespace
+
+std::unique_ptr<Backend> make_cuda_backend(const Flags& flags, int64_t number) {
+  return std::make_unique<CudaBackend>(flags, number);
+}
+
+std::vector<BackendInfo> list_cuda_backends() {
+  BackendInfo none{.name = "cuda", .description = "", .available = false};
+  try {
+    std::vector<BackendInfo> all;
+    for (const CudaFacts& facts : list_cuda_devices()) all.push_back(info_of(facts, all.size()));
+    if (!all.empty()) return all;
+    none.reason = "the driver has no device here";
+  } catch (const Error& e) {
+    if (e.status() != Status::Device && e.status() != Status::DeviceLost) throw;
+    none.reason = e.message();
+  }
+  return {none};
+}
+
+}  // namespace tiny

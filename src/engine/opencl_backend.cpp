@@ -1,0 +1,84 @@
+#include "engine/opencl_backend.h"
+
+#include "base/error.h"
+#include "base/text.h"
+#include "render/c/opencl.h"
+#include "runtime/opencl/device.h"
+
+namespace tiny {
+namespace {
+
+constexpr int64_t kBufferAlignment = 256;  // Device::allocate
+
+// Limits are the device's own words; what things take on it nobody has measured.
+Machine machine_of(const opencl::Facts& facts) {
+  Machine machine(generic_target(4));
+  machine.name = cat("opencl ", facts.model, " ", facts.platform);
+  machine.cores = static_cast<int32_t>(facts.units);
+  machine.group.threads = static_cast<int32_t>(facts.group_threads);
+  machine.group.shared_bytes = facts.shared_bytes;
+  machine.arena = {.alignment = kBufferAlignment, .page_bytes = 0, .margin = 0};
+  return machine;
+}
+
+bool uses_float64(const LinearProgram& program) {
+  for (const LinearOp& op : program.ops)
+    if (op.dtype.scalar == ScalarType::Float64) return true;
+  return false;
+}
+
+class OpenClBackend : public Backend {
+ public:
+  OpenClBackend(const Flags& flags, int64_t number)
+      : device_(make_opencl_device(number, flags.memory_kept)),
+        machine_(machine_of(device_->facts())) {}
+  Device& device() override { return *device_; }
+  const Machine& machine() const override { return machine_; }
+  std::vector<Code> render(std::span<const LinearProgram> programs, Form) override {
+    for (const LinearProgram& program : programs)
+      require(device_->facts().has_float64 || !uses_float64(program), Status::Unsupported,
+              "kernel ", program.name, " computes with float64, which the device \"",
+              device_->name(), "\" (", device_->facts().model, ") has not");
+    return render_opencl(programs);
+  }
+  std::string listing(const LinearProgram& program) override {
+    return render_opencl_unit({&program, 1});
+  }
+
+ private:
+  std::unique_ptr<OpenClDevice> device_;
+  Machine machine_;
+};
+
+BackendInfo info_of(const opencl::Facts& facts) {
+  BackendInfo info{.name = facts.name, .description = cat(facts.model, " (", facts.platform, ")")};
+  info.available = facts.missing.empty();
+  info.reason = facts.missing;
+  info.memory_bytes = facts.memory_bytes;
+  info.buffer_bytes = facts.buffer_bytes;
+  info.units = facts.units;
+  info.group = {static_cast<int32_t>(facts.group_threads), facts.shared_bytes};
+  return info;
+}
+
+}  // namespace
+
+std::unique_ptr<Backend> make_opencl_backend(const Flags& flags, int64_t number) {
+  return std::make_unique<OpenClBackend>(flags, number);
+}
+
+std::vector<BackendInfo> list_opencl_backends() {
+  BackendInfo none{.name = "opencl", .description = "", .available = false};
+  try {
+    std::vector<BackendInfo> all;
+    for (const opencl::Facts& facts : opencl_devices()) all.push_back(info_of(facts));
+    if (!all.empty()) return all;
+    none.reason = "no driver has a device here";
+  } catch (const Error& e) {
+    if (e.status() != Status::Device) throw;
+    none.reason = e.message();
+  }
+  return {none};
+}
+
+}  // namespace tiny

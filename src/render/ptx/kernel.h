@@ -1,0 +1,23 @@
+// One entry of a unit.
+#pragma once
+
+#include <array>
+#include <string>
+
+#include "ir/linear.h"
+
+namespace tiny::ptx {
+
+// The name of the memory whose size is given at the launch, which all entries of a unit share.
+inline constexpr const char* kDynamicShared = "shared_dynamic";
+
+struct Entry {
+  std::string name;
+  std::string text;
+  std::array<int64_t, 3> block{};
+  int64_t dynamic_shared_bytes = 0;
+};
+
+Entry make_entry(const LinearProgram& program);
+
+}  // namespace tiny::ptx

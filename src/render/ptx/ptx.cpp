@@ -1,0 +1,100 @@
+#include "render/ptx/ptx.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "render/access_alignment.h"
+#include "render/ptx/kernel.h"
+
+namespace tiny {
+namespace {
+
+struct KnownTarget {
+  const char* name;
+  int compute;
+  const char* version;  // the lowest that knows it (PTX ISA, "Release Notes")
+};
+
+// Those with a letter have instructions that no later device has: they are asked for by name.
+constexpr KnownTarget kTargets[] = {
+    {"sm_75", 75, "6.3"},    {"sm_80", 80, "7.0"},    {"sm_86", 86, "7.1"},
+    {"sm_87", 87, "7.4"},    {"sm_89", 89, "7.8"},    {"sm_90", 90, "7.8"},
+    {"sm_90a", 90, "8.0"},   {"sm_100", 100, "8.6"},  {"sm_100a", 100, "8.6"},
+    {"sm_103", 103, "8.8"},  {"sm_103a", 103, "8.8"}, {"sm_120", 120, "8.7"},
+    {"sm_120a", 120, "8.7"}, {"sm_121", 121, "8.8"},  {"sm_121a", 121, "8.8"},
+};
+
+PtxTarget made(const KnownTarget& known) {
+  PtxTarget target;
+  target.name = known.name;
+  target.version = known.version;
+  target.compute = known.compute;
+  return target;
+}
+
+LinearProgram aligned(const LinearProgram& program, int64_t alignment) {
+  LinearProgram out = program;
+  for (LinearParam& param : out.params) param.alignment = std::max(param.alignment, alignment);
+  return out;
+}
+
+}  // namespace
+
+bool has_ptx_renderer() {
+  return true;
+}
+
+PtxTarget ptx_target(int compute) {
+  const KnownTarget* best = nullptr;
+  for (const KnownTarget& known : kTargets)
+    if (known.compute <= compute && (!best || known.compute > best->compute)) best = &known;
+  require(best != nullptr, Status::Unsupported, "a device of compute capability ", compute / 10,
+          ".", compute % 10, ": kernels need 7.5");
+  return made(*best);
+}
+
+PtxTarget ptx_target(const std::string& name) {
+  std::string names;
+  for (const KnownTarget& known : kTargets) {
+    if (name == known.name) return made(known);
+    names += cat(names.empty() ? "" : ", ", known.name);
+  }
+  throw Error(Status::InvalidArgument, cat("PTX for \"", name, "\": known are ", names));
+}
+
+std::vector<Code> render_ptx_unit(std::span<const LinearProgram> programs,
+                                  const PtxTarget& target) {
+  std::vector<Code> codes;
+  std::string entries;
+  std::set<std::string> names;
+  bool has_dynamic = false;
+  for (const LinearProgram& program : programs) {
+    invariant(names.insert(program.name).second, "kernels of one unit have their own names");
+    const ptx::Entry entry = ptx::make_entry(aligned(program, target.parameter_alignment));
+    Code code;
+    code.kind = CodeKind::Ptx;
+    code.name = program.name;
+    code.entry = entry.name;
+    if (program.grouped) code.group = entry.block;
+    code.shared_bytes = entry.dynamic_shared_bytes;
+    codes.push_back(std::move(code));
+    entries += "\n" + entry.text;
+    has_dynamic = has_dynamic || entry.dynamic_shared_bytes > 0;
+  }
+  if (codes.empty()) return codes;
+  codes[0].text =
+      cat(".version ", target.version, "\n.target ", target.name, "\n.address_size 64\n");
+  if (has_dynamic)
+    codes[0].text +=
+        cat(".extern .shared .align ", kLocalAlignment, " .b8 ", ptx::kDynamicShared, "[];\n");
+  codes[0].text += entries;
+  return codes;
+}
+
+Code render_ptx(const LinearProgram& program, const PtxTarget& target) {
+  return render_ptx_unit({&program, 1}, target)[0];
+}
+
+}  // namespace tiny

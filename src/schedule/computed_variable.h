@@ -1,0 +1,15 @@
+// Sizes that a run computes.
+#pragma once
+
+#include "ir/uop.h"
+
+namespace tiny {
+
+// A Variable whose value a run computes, and what computes it: int64, one element, between the
+// variable's bounds; it does not depend on the variable.
+struct ComputedVariable {
+  UOp variable;
+  UOp value;
+};
+
+}  // namespace tiny

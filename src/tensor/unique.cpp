@@ -1,0 +1,77 @@
+#include "tensor/unique.h"
+
+#include "base/error.h"
+#include "tensor/create.h"
+#include "tensor/elementwise.h"
+#include "tensor/indexing.h"
+#include "tensor/movement.h"
+#include "tensor/reduce.h"
+#include "tensor/scan.h"
+#include "tensor/scatter.h"
+#include "tensor/top_k.h"
+
+namespace tiny {
+
+namespace {
+
+// Where each row stands that comes at a place in ascending order, of equals the earlier first: by
+// comparing each with each, whose first different element decides.
+Tensor order_of_rows(const Tensor& rows, int64_t n) {
+  const Ref<Context>& context = rows.context_ref();
+  const Dim m = rows.shape()[1];
+  const Tensor one = unsqueeze(rows, {1}), other = unsqueeze(rows, {0});
+  const Tensor element = positions(context, kInt64, m, 2, 3);
+  const Tensor differs =
+      min(where(not_equal(one, other), element, size_tensor(context, m)), {2}, true);
+  const Tensor is_less = any(bit_and(equal(element, differs), less(other, one)), {2});
+  const Tensor is_equal = equal(squeeze(differs, {2}), size_tensor(context, m));
+  const Tensor is_earlier =
+      less(positions(context, kInt64, n, 1, 2), positions(context, kInt64, n, 0, 2));
+  const Tensor is_before = bit_or(is_less, bit_and(is_equal, is_earlier));
+  const Tensor rank = sum(cast(is_before, kInt64), {1});
+  return scatter_elements(full(context, kInt64, {n}, 0), rank, arange(context, kInt64, n), 0);
+}
+
+// Element i of `values` at the place places[i].
+Tensor put(const Tensor& values, const Tensor& places) {
+  return scatter_elements(full(values.context_ref(), values.dtype(), values.shape(), 0), places,
+                          values, 0);
+}
+
+// Whether each of the rows, in order, is unlike the one before.
+Tensor begins_of(const Tensor& sorted, int64_t n) {
+  const Tensor here = slice_axis(sorted, 0, 1, n), before = slice_axis(sorted, 0, 0, n - 1);
+  Tensor differs = not_equal(here, before);
+  if (sorted.rank() == 2) differs = any(differs, {1});
+  return pad(differs, {1}, {0}, 1);
+}
+
+}  // namespace
+
+Unique unique(const Tensor& rows, bool by_place) {
+  require(rows.rank() == 1 || rows.rank() == 2, Status::Shape, "rows have one or two axes; got ",
+          rows.shape());
+  const int64_t n = rows.shape()[0].value();
+  const Ref<Context>& context = rows.context_ref();
+  const Tensor one = Tensor::weak_int(context, 1), end = Tensor::weak_int(context, n);
+  const Tensor order = rows.rank() == 1 ? top_k(rows, n, 0, false).indices : order_of_rows(rows, n);
+  const Tensor begins = begins_of(gather(rows, order), n);
+  const Tensor group = sub(cumsum(cast(begins, kInt64), 0), one);  // of each, in order
+  const Chosen chosen = chosen_places(begins);
+  // Each group ends where the next begins.
+  const Tensor place = arange(context, kInt64, n);
+  const Tensor begin = where(less(place, chosen.count), chosen.places, end);
+  const Tensor next = pad(slice_axis(begin, 0, 1, n), {0}, {1}, static_cast<double>(n));
+  const Tensor counts = sub(next, begin);
+  const Tensor first = gather(order, chosen.places);
+  if (!by_place) return {chosen.count, first, counts, put(group, order)};
+  // Groups are numbered anew, by where their first rows stand.
+  const Tensor is_first = put(begins, order);
+  const Tensor number = sub(cumsum(cast(is_first, kInt64), 0), one);
+  const Chosen firsts = chosen_places(is_first);
+  const Tensor group_of = put(group, order);
+  return {firsts.count, firsts.places, gather(counts, gather(group_of, firsts.places)),
+          gather(number, gather(first, group_of))};
+}
+
+}  // namespace tiny

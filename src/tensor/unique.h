@@ -1,0 +1,21 @@
+// The different elements of a list.
+#pragma once
+
+#include "tensor/tensor.h"
+
+namespace tiny {
+
+// Of n rows, whose number is known: `count` are different (int64, no axes).  `first` says where
+// each of these stands first, `counts` how often it stands there (int64, [n], any numbers behind
+// the first `count`); `inverse` [n] which of these each row is.  In ascending order, or
+// (`by_place`) as they stand first.  NaN is unlike everything.
+struct Unique {
+  Tensor count;
+  Tensor first;
+  Tensor counts;
+  Tensor inverse;
+};
+// `rows`: [n] or [n, m], compared from the first element of a row to its last.
+Unique unique(const Tensor& rows, bool by_place);
+
+}  // namespace tiny

@@ -1,0 +1,169 @@
+"""Sizes that input data decides, against onnxruntime: what chooses elements, and what is computed of as many.  One
+program serves all data.
+
+    PYTHONPATH=build/release/bindings/python sizes_test.py [PATTERN]
+"""
+
+import sys
+
+import named_tests
+
+try:
+    import hypothesis
+    import numpy as np
+    import onnxruntime
+    import tiny
+    from hypothesis import strategies as st
+    from onnx import TensorProto, helper, numpy_helper
+except ImportError as missing:
+    print(f"skipped: this interpreter lacks {missing.name}; scripts/setup.sh makes one that has it")
+    sys.exit(77)
+
+EXAMPLES = hypothesis.settings(max_examples=15, deadline=None, database=None, derandomize=True)
+FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
+NUMPY = {FLOAT: np.float32, INT64: np.int64, BOOL: np.bool_}
+CONTEXTS = [tiny.Context(device=device) for device in ("cpu", "interp")]
+onnxruntime.set_default_logger_severity(4)
+
+
+def node(op, inputs, outputs, **attributes):
+    return helper.make_node(op, inputs, outputs, **attributes)
+
+
+class Both:
+    """A model in both engines; inputs are (name, type, shape), outputs (name, type, rank), constants by name."""
+
+    def __init__(self, nodes, inputs, outputs, **constants):
+        graph = helper.make_graph(
+            nodes, "g", [helper.make_tensor_value_info(*i) for i in inputs],
+            [helper.make_tensor_value_info(name, kind, [f"{name}{k}" for k in range(rank)])
+             for name, kind, rank in outputs],
+            [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()])
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10).SerializeToString()
+        self.theirs = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+        self.ours = [tiny.Model.load(context, model) for context in CONTEXTS]
+        self.names = [name for name, *_ in inputs]
+
+    def check(self, *arrays, tolerance=1e-5):
+        given = dict(zip(self.names, arrays))
+        want = self.theirs.run(None, given)
+        for model in self.ours:
+            for _ in range(2):  # what one run computes is not the next one's
+                got = [np.array(one.numpy()) for one in model.run(list(arrays))]
+                for one, other in zip(got, want, strict=True):
+                    assert one.dtype == other.dtype and one.shape == other.shape, (one.shape, other.shape)
+                    np.testing.assert_allclose(one, other, tolerance, tolerance)
+        return want
+
+
+def non_zero_and_what_follows():
+    both = Both([node("NonZero", ["x"], ["p"]), node("Transpose", ["p"], ["t"]), node("GatherND", ["x", "t"], ["v"]),
+                 node("ReduceSum", ["v"], ["s"], keepdims=0), node("Shape", ["v"], ["n"]),
+                 node("Expand", ["one", "n"], ["e"]), node("Add", ["v", "e"], ["a"]),
+                 node("Softmax", ["a"], ["c"], axis=0)],
+                [("x", FLOAT, (None, 5))],
+                [("p", INT64, 2), ("v", FLOAT, 1), ("s", FLOAT, 0), ("n", INT64, 1), ("e", FLOAT, 1), ("c", FLOAT, 1)],
+                one=np.float32(1))
+    rng = np.random.default_rng(1)
+    for rows, share in ((4, 0.5), (4, 0), (4, 1), (9, 0.3), (9, 0.7), (1, 0.2), (300, 0.5)):
+        both.check((rng.standard_normal((rows, 5)) * (rng.random((rows, 5)) < share)).astype(np.float32))
+
+
+def compress_along_axes():
+    for axis, shape in ((0, (6, 3)), (1, (2, 7)), (None, (3, 4))):
+        attributes = {} if axis is None else {"axis": axis}
+        both = Both([node("Compress", ["x", "c"], ["y"], **attributes), node("Softmax", ["y"], ["s"], axis=-1),
+                     node("MatMul", ["y", "w"], ["m"]) if axis == 0 else node("Neg", ["y"], ["m"])],
+                    [("x", FLOAT, shape), ("c", BOOL, (None,))],
+                    [("y", FLOAT, 1 if axis is None else 2), ("s", FLOAT, 1 if axis is None else 2),
+                     ("m", FLOAT, 1 if axis is None else 2)], w=np.ones((3, 2), np.float32))
+        rng = np.random.default_rng(2)
+        n = 12 if axis is None else shape[axis]
+        for length in (n, n - 1, 1):
+            for _ in range(4):
+                chosen = rng.random(length) < 0.6
+                chosen[0] = True  # onnxruntime's Softmax and MatMul of nothing
+                both.check(rng.standard_normal(shape).astype(np.float32), chosen)
+
+
+@EXAMPLES
+@hypothesis.given(st.integers(0, 2**32), st.sampled_from([0, 1, 2, None]), st.booleans())
+def unique_rows(seed, axis, is_sorted):
+    rng = np.random.default_rng(seed)
+    shape = tuple(rng.integers(1, 6, 3).tolist())
+    attributes = {"sorted": int(is_sorted)} | ({} if axis is None else {"axis": axis})
+    both = Both([node("Unique", ["x"], ["y", "i", "v", "c"], **attributes), node("Gather", ["c", "v"], ["g"])],
+                [("x", FLOAT, shape)],
+                [("y", FLOAT, 1 if axis is None else 3), ("i", INT64, 1), ("v", INT64, 1), ("c", INT64, 1),
+                 ("g", INT64, 1)])
+    for levels in (1, 2, 9):
+        both.check(rng.integers(0, levels, shape).astype(np.float32))
+
+
+@EXAMPLES
+@hypothesis.given(st.integers(0, 2**32), st.integers(1, 2), st.integers(1, 3), st.integers(1, 30), st.booleans())
+def boxes_that_overlap(seed, batch, classes, n, is_centre):
+    rng = np.random.default_rng(seed)
+    most = int(rng.integers(0, n + 2))
+    both = Both([node("NonMaxSuppression", ["b", "s", "most", "iou", "least"], ["p"], center_point_box=int(is_centre)),
+                 node("Gather", ["p", "two"], ["box"], axis=1), node("Gather", ["row", "box"], ["kept"])],
+                [("b", FLOAT, (batch, n, 4)), ("s", FLOAT, (batch, classes, n)), ("iou", FLOAT, (1,)),
+                 ("least", FLOAT, (1,))],
+                [("p", INT64, 2), ("kept", FLOAT, 1)], most=np.int64([most]), two=np.int64(2),
+                row=np.arange(n, dtype=np.float32))
+    for _ in range(3):
+        boxes = rng.random((batch, n, 4)).astype(np.float32)
+        if is_centre:
+            boxes[..., 2:] *= 0.5
+        both.check(boxes, rng.random((batch, classes, n)).astype(np.float32),
+                   rng.random(1).astype(np.float32), (rng.random(1) * 0.7).astype(np.float32))
+
+
+def how_many_boxes_is_an_input():
+    both = Both([node("NonMaxSuppression", ["b", "s", "most", "iou"], ["p"])],
+                [("b", FLOAT, (1, 20, 4)), ("s", FLOAT, (1, 2, 20)), ("most", INT64, (1,))], [("p", INT64, 2)],
+                iou=np.float32([0.4]))
+    rng = np.random.default_rng(5)
+    for most in (1, 3, 100):
+        both.check(rng.random((1, 20, 4)).astype(np.float32), rng.random((1, 2, 20)).astype(np.float32),
+                   np.int64([most]))
+
+
+def one_size_decides_the_next():
+    both = Both([node("NonZero", ["x"], ["p"]), node("Squeeze", ["p", "zero"], ["q"]), node("Gather", ["x", "q"], ["v"]),
+                 node("Greater", ["v", "half"], ["m"]), node("Compress", ["v", "m"], ["w"], axis=0),
+                 node("Concat", ["w", "v"], ["y"], axis=0)],
+                [("x", FLOAT, (40,))], [("v", FLOAT, 1), ("w", FLOAT, 1), ("y", FLOAT, 1)],
+                zero=np.int64([0]), half=np.float32(0.5))
+    rng = np.random.default_rng(6)
+    for share in (0, 0.1, 0.5, 1):
+        both.check((rng.random(40) * (rng.random(40) < share)).astype(np.float32))
+
+
+def where_it_cannot_be_it_says_so():
+    inner = helper.make_graph([node("NonZero", ["x"], ["q"]), node("ReduceSum", ["q"], ["s"], keepdims=0)], "inner", [],
+                              [helper.make_tensor_value_info("s", INT64, [])])
+    other = helper.make_graph([node("Identity", ["zero"], ["z"])], "other", [],
+                              [helper.make_tensor_value_info("z", INT64, [])])
+    graph = helper.make_graph([node("ReduceSum", ["x"], ["t"], keepdims=0), node("Greater", ["t", "three"], ["c"]),
+                               node("If", ["c"], ["y"], then_branch=inner, else_branch=other)], "g",
+                              [helper.make_tensor_value_info("x", FLOAT, [100])],
+                              [helper.make_tensor_value_info("y", INT64, [])],
+                              [numpy_helper.from_array(np.int64(0), "zero"),
+                               numpy_helper.from_array(np.float32(3), "three")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    loaded = tiny.Model.load(CONTEXTS[0], model.SerializeToString())
+    assert int(loaded.run([np.zeros(100, np.float32)])[0].numpy()) == 0
+    try:
+        loaded.run([np.ones(100, np.float32)])
+    except tiny.Error as error:
+        assert "decided by data, in a branch or a loop" in str(error), str(error)
+    else:
+        raise AssertionError("no error")
+
+
+TESTS = (non_zero_and_what_follows, compress_along_axes, unique_rows, boxes_that_overlap, how_many_boxes_is_an_input,
+         one_size_decides_the_next, where_it_cannot_be_it_says_so)  # fmt: skip
+
+if __name__ == "__main__":
+    sys.exit(named_tests.run(TESTS))

@@ -1,0 +1,66 @@
+"""Why tests of tinygrad's fail on tiny: for the table of run_tinygrad.py.
+
+A row is (what is missing or other, the test's path and name, what it says, the cause), the second and the third as
+regular expressions that are searched for; the first row that fits counts.  A failure that no row explains is a defect.
+"""
+
+import re
+
+INTERNALS = "internals"  # needs a part of tinygrad that is none of its public surface
+DELIBERATE = "deliberate"  # tinygrad documents a wrong result or refuses, and what tiny does is right
+MACHINE = "machine"  # wants what this machine has not: the network, several devices
+LACKING = "lacking"  # is of the public surface, and not there
+UNKNOWN = "unknown"
+
+ROWS = [
+    # ---- Internals, by what a test asks for
+    (INTERNALS, "", "tiny has no such part|ImportError: cannot import name", "imports an inner module of tinygrad's"),
+    (INTERNALS, "", "'?(UOp|Ops|_AllOps)'? object has no attribute|type object 'UOp' has no|UOp\\.variable\\(\\)",
+     "builds or looks at tinygrad's nodes"),
+    (INTERNALS, "", "KernelCountException", "counts the kernels of tinygrad's scheduler"),
+    (INTERNALS, "", "'NoneType' object has no attribute 'name'|StopIteration|not an instance of <class 'tiny.uop",
+     "looks at the nodes that @function makes"),
+    (INTERNALS, "", "is not Ops\\.(CONTIGUOUS_BACKWARD|COPY|REDUCE)|tiny_node_make", "looks at tinygrad's nodes"),
+    (INTERNALS, "", "is not in memory: realize", "looks at memory that tinygrad has before values are computed"),
+    (INTERNALS, "", "has no attribute '(as_param|call|compile)'", "functions of nodes"),
+    (INTERNALS, "test_randomness.py::.*(test_rand_is_lazy|test_threefry_tensors_cnt)", "", "looks at the generator's own tensors"),
+    (INTERNALS, "test_pickle.py::.*(code_object|pattern_matcher|schedule|buffer)", "", "pickles tinygrad's nodes and code"),
+    (INTERNALS, "test_tensor.py::.*(deviceless|max_shape)", "", "builds a tensor of an unbound node"),
+    (INTERNALS, "test_jit.py::TestJitFree::test_updated_not_freed", "", "counts bytes of tinygrad's allocator"),
+    (INTERNALS, "", "custom_kernel", "writes kernels in tinygrad's nodes; tiny.custom_op has functions"),
+    # ---- What is right here
+    (DELIBERATE, "test_jit_footguns.py::", "", "a wrong result that the test documents is right: docs/PYTHON.md, TinyJit"),
+    (DELIBERATE, "test_jit.py::.*(buffer_behavior|shape_views_mismatch)", "", "results are each call's own; views are inputs"),
+    (DELIBERATE, "test_tiny.py::TestTiny::test_jit", "changes what it was captured with",
+     "a number that the function changes is an error, not frozen"),
+    (DELIBERATE, "test_assign.py::.*(diamond|crossunder|variable_slice_ordering)", "RuntimeError not raised",
+     "what tinygrad refuses as a cycle has the right value"),
+    (DELIBERATE, "test_assign.py::.*test_war_reader_already", "", "a value from before a write is kept, where tinygrad has the new"),
+    (DELIBERATE, "test_(setitem|gradient).py::", "RuntimeError not raised",
+     "what was built before a write keeps the old elements, where tinygrad refuses"),
+    (DELIBERATE, "test_function.py::.*test_iadd", "", "one write is made once, where tinygrad makes two"),
+    (DELIBERATE, "test_symbolic_ops.py::.*attention_training", "", "dropout of sizes that depend on variables works"),
+    (DELIBERATE, "test_disk_tensor.py::.*test_slice_read_cat", "AssertionError not raised", "the values are right"),
+    (DELIBERATE, "test_tensor_variable.py::.*chunk_error", "", "is cut by the variable's value, where tinygrad refuses"),
+    # ---- What this machine has not
+    (MACHINE, "", "URLError|Network is unreachable|Name or service not known|Temporary failure|HTTPError|fetch", "downloads"),
+    (MACHINE, "", "ModuleNotFoundError: No module named", "needs a package that is not installed"),
+    (MACHINE, "", "'CPU' != \\('CPU:1'", "wants several devices"),
+    # ---- What is not there
+    (LACKING, "", "grad_fxn", "gradients of one's own for @function; tiny.custom_op has them"),
+    (LACKING, "test_dtype|test_tensor.py::.*element_size", "float8|fp8|8 bits|e4m3|e5m2|randn: random numbers of",
+     "tensors of 8-bit floats"),
+    (LACKING, "test_tensor_variable.py::.*large_range_variable_jit", "", "variables are at most 2^40"),
+    (LACKING, "test_indexing.py::.*parity_and_backward", "", "values of arange get gradients once they were read"),
+    (LACKING, "test_function.py::.*unused_param_backward", "", "an argument that a function does not use has no gradient"),
+    (LACKING, "test_disk_tensor.py::.*device_reuse", "", "a file is no Device"),
+    (LACKING, "test_setitem.py::.*jit_setitem_variable_offset", "", "writes where the size of the part depends on the variable"),
+]
+
+
+def cause_of(test, text):
+    """(kind, cause) of a failure."""
+    for kind, where, what, cause in ROWS:
+        if re.search(where, test) and re.search(what, text):
+            return kind, cause
+    return UNKNOWN, "not explained"
