@@ -266,14 +266,6 @@ Tensor Call::constant(const Shape& sizes) const {
   return stack(parts, 0);
 }
 
-tiny::Dim Call::computed_size(const Tensor& count, const tiny::Dim& most) const {
-  return importer_.computed_size(count, most, node_.name.empty() ? node_.op_type : node_.name);
-}
-
-bool Call::is_computed(const tiny::Dim& size) const {
-  return importer_.is_computed(size);
-}
-
 Tensors Call::subgraph(const Graph& graph, const Tensors& inputs) const {
   return importer_.subgraph(graph, inputs);
 }
@@ -285,10 +277,6 @@ bool Call::attempt(const std::function<void()>& make, std::string& failure) cons
 std::optional<Tensors> Call::branch(const Graph& graph, const Tensor& condition,
                                     std::string& failure) const {
   return importer_.branch(graph, condition, failure);
-}
-
-Tensor Call::guard() const {
-  return importer_.guard();
 }
 
 bool Call::is_known(const Tensor& tensor) const {

@@ -38,6 +38,7 @@ class Call {
       : importer_(importer), node_(node), inputs_(std::move(inputs)) {}
 
   const Node& node() const { return node_; }
+  Importer& importer() const { return importer_; }
   // All of them, or the one of this name whatever its type; null if the node has none.
   const std::vector<Attribute>& attributes() const;
   const Attribute* any_attribute(const char* name) const;
@@ -126,13 +127,6 @@ class Call {
   // cannot be built for these shapes and types, and `failure` says why.
   std::optional<Tensors> branch(const Graph& graph, const Tensor& condition,
                                 std::string& failure) const;
-  // A size that the run computes: `count` (int64, one element), at most `most`.  A number where no
-  // input's elements decide it; Error{Unsupported} where none can be computed.
-  tiny::Dim computed_size(const Tensor& count, const tiny::Dim& most) const;
-  // Whether a size is one that the run computes, known by its greatest value before.
-  bool is_computed(const tiny::Dim& size) const;
-  // Whether the graphs around are computed (bool, one element); none if they are in any case.
-  Tensor guard() const;
   // Whether no input's elements decide it.
   bool is_known(const Tensor& tensor) const;
 

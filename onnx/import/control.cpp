@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "engine/custom_op.h"
 #include "onnx/import/functions.h"
+#include "onnx/import/import.h"
 #include "onnx/import/table.h"
 #include "tensor/create.h"
 #include "tensor/custom.h"
@@ -68,7 +69,7 @@ Tensors chosen_branch(Call& c) {
     if (a.dtype() != b.dtype() || dims_of(a) != dims_of(b))
       c.unsupported("its condition depends on input data and its branches differ in shape or type");
   }
-  return choose(condition, *yes, *no, c.guard());
+  return choose(condition, *yes, *no, c.importer().guard());
 }
 
 Tensors import_if(Call& c) {
@@ -143,7 +144,7 @@ Tensors loop_in_run(Call& c, const Loop& loop, bool may_end) {
   };
   Tensor rounds = c.has(0) ? reshape(c.in(0), Shape()) : number(INT64_MAX);
   if (c.has(1)) rounds = where(reshape(c.in(1), Shape()), rounds, number(0));
-  if (c.guard()) rounds = where(c.guard(), rounds, number(0));
+  if (c.importer().guard()) rounds = where(c.importer().guard(), rounds, number(0));
   return repeat(rounds, state_before(c, loop), [&](const Tensor& round, const Tensors& now) {
     const Tensors made = one_round(c, loop, round, now);
     if (!may_end) check_goes_on(c, made[0]);

@@ -239,8 +239,7 @@ HostTensor Importer::host_value_of(const Tensor& tensor, const std::string& what
 }
 
 // The number of elements that `count` (int64, one element) will say, at most `most`.
-tiny::Dim Importer::computed_size(const Tensor& count, const tiny::Dim& most,
-                                  const std::string& name) {
+tiny::Dim Importer::computed_size(const Tensor& count, const tiny::Dim& most, const Node& node) {
   if (auto value = host_value(count.node(), kHostMax)) return integers_of(*value).at(0);
   if (!depends_on_input(count.node()) && !depends_on_variable(count.node()))
     return integers_of(host_value_of(count, "its count")).at(0);
@@ -248,7 +247,7 @@ tiny::Dim Importer::computed_size(const Tensor& count, const tiny::Dim& most,
           "the size of its result is decided by input data");
   require(!guard_ && !is_of_open_step(count), Status::Unsupported,
           "the size of its result is decided by data, in a branch or a loop");
-  std::string unused = cat('#', name);
+  std::string unused = cat('#', node.name.empty() ? node.op_type : node.name);
   const auto is_used = [&](const ComputedVariable& c) {
     return c.variable.variable_arg().name == unused;
   };

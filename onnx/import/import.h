@@ -87,9 +87,13 @@ class Importer {
   // Whether `make` has made what it is to; else `failure` says why not, and nothing is noted.
   bool attempt(const std::function<void()>& make, std::string& failure);
   std::optional<Tensors> branch(const Graph& graph, const Tensor& condition, std::string& failure);
+  // Whether the graphs around are computed (bool, one element); none if they are in any case.
   const Tensor& guard() const { return guard_; }
+  // A size that the run computes: `count` (int64, one element), at most `most`; `node` is whose.  A
+  // number where no input's elements decide it; Error{Unsupported} where none can be computed.
+  tiny::Dim computed_size(const Tensor& count, const tiny::Dim& most, const Node& node);
+  // Whether a size is one of these, known by its greatest value before.
   bool is_computed(const tiny::Dim& size) const;
-  tiny::Dim computed_size(const Tensor& count, const tiny::Dim& most, const std::string& name);
 
   // From now on sizes may be what runs compute: Variables, which whoever makes a program of the
   // graph gives to it.

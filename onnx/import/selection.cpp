@@ -1,6 +1,7 @@
 // Elements that data chooses, as many as it chooses: sizes that the run computes.
 #include "base/error.h"
 #include "onnx/import/functions.h"
+#include "onnx/import/import.h"
 #include "onnx/import/table.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
@@ -26,9 +27,10 @@ constexpr int64_t kPaddedMax = 1 << 14;
 Tensor counted_places(Call& c, Tensor mask) {
   const tiny::Dim n = mask.shape()[0];
   const bool is_short = !n.is_const() && upper_bound(n) <= kPaddedMax;
-  if (c.is_computed(n) || is_short) mask = pad(mask, {0}, {tiny::Dim(upper_bound(n)) - n});
+  if (c.importer().is_computed(n) || is_short)
+    mask = pad(mask, {0}, {tiny::Dim(upper_bound(n)) - n});
   const Chosen chosen = chosen_places(mask);
-  const tiny::Dim count = c.computed_size(chosen.count, mask.shape()[0]);
+  const tiny::Dim count = c.importer().computed_size(chosen.count, mask.shape()[0], c.node());
   return shrink(chosen.places, {0}, {count});
 }
 
@@ -130,7 +132,7 @@ Tensors import_unique(Call& c) {
   Tensor rows = move_axis(x, axis, 0);
   if (x.rank() > 1) rows = flatten(rows, 1);
   const Unique found = unique(rows, by_place);
-  const tiny::Dim count = c.computed_size(found.count, n);
+  const tiny::Dim count = c.importer().computed_size(found.count, n, c.node());
   const Tensor first = shrink(found.first, {0}, {count});
   return {gather(x, first, axis), first, found.inverse, shrink(found.counts, {0}, {count})};
 }
