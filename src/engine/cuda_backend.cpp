@@ -1,26 +1,31 @@
 #include "engine/cuda_backend.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
+#include "cost/group_machines.h"
 #include "render/ptx/ptx.h"
 #include "runtime/cuda/cuda.h"
 
 namespace tiny {
 namespace {
 
-constexpr int64_t kAccessBytes = 16;       // the widest of one thread
 constexpr int64_t kBufferAlignment = 256;  // Device::allocate
 
-// Limits are the driver's words; what things take on it nobody has measured.
+// Limits are the driver's words; what things take on it nobody has measured: rates are those of the
+// one that is described.
 Machine machine_of(const CudaFacts& facts, const PtxTarget& target) {
-  Machine machine(generic_target(kAccessBytes));
+  const GroupMachine& described = *find_group_machine("h100");
+  Machine machine(generic_target(described.limits.access_bytes));
+  imitate(described, machine);
   machine.name = cat("cuda ", target.name, " ", facts.name, ", driver ", facts.driver_version);
   machine.cores = facts.multiprocessors;
-  machine.l2_bytes = facts.l2_bytes;
-  machine.group.threads = facts.group_threads;
-  machine.group.shared_bytes = facts.shared_bytes;
+  machine.l2_bytes = machine.l3_bytes = facts.l2_bytes;
+  machine.group.threads = std::min(machine.group.threads, facts.group_threads);
+  machine.group.shared_bytes = std::min(machine.group.shared_bytes, facts.shared_bytes);
+  machine.group.argument_alignment = kCudaAlignment;
   machine.arena = {.alignment = kBufferAlignment, .page_bytes = 0, .margin = 0};
   return machine;
 }

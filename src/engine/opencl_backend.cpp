@@ -1,7 +1,10 @@
 #include "engine/opencl_backend.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/text.h"
+#include "cost/group_machines.h"
 #include "render/c/opencl.h"
 #include "runtime/opencl/device.h"
 
@@ -10,13 +13,19 @@ namespace {
 
 constexpr int64_t kBufferAlignment = 256;  // Device::allocate
 
-// Limits are the device's own words; what things take on it nobody has measured.
+// Limits are the device's own words; what things take on it nobody has measured: rates are those of
+// a machine that is described.  A processor runs a group's threads one after the other between
+// barriers, with all their values in memory: it has kernels for threads that work alone.
 Machine machine_of(const opencl::Facts& facts) {
   Machine machine(generic_target(4));
+  if (!facts.is_processor) imitate(*find_group_machine("h100"), machine);
   machine.name = cat("opencl ", facts.model, " ", facts.platform);
   machine.cores = static_cast<int32_t>(facts.units);
-  machine.group.threads = static_cast<int32_t>(facts.group_threads);
-  machine.group.shared_bytes = facts.shared_bytes;
+  const auto threads = static_cast<int32_t>(facts.group_threads);
+  machine.group.threads = facts.is_processor ? threads : std::min(machine.group.threads, threads);
+  machine.group.shared_bytes = facts.is_processor
+                                   ? facts.shared_bytes
+                                   : std::min(machine.group.shared_bytes, facts.shared_bytes);
   machine.arena = {.alignment = kBufferAlignment, .page_bytes = 0, .margin = 0};
   return machine;
 }

@@ -95,6 +95,9 @@ Facts facts_of(const Functions& cl, cl_platform_id platform, cl_device_id id, si
   facts.group_threads =
       static_cast<int64_t>(fact_of<size_t>(cl, id, CL_DEVICE_MAX_WORK_GROUP_SIZE));
   facts.units = fact_of<cl_uint>(cl, id, CL_DEVICE_MAX_COMPUTE_UNITS);
+  const auto kinds =
+      fact_of<cl_device_type>(cl, id, CL_DEVICE_TYPE) & ~cl_device_type{CL_DEVICE_TYPE_DEFAULT};
+  facts.is_processor = kinds == CL_DEVICE_TYPE_CPU;
   facts.has_float64 = has_float64(cl, id);
   facts.rounds_divisions =
       rounds_divisions(fact_of<cl_device_fp_config>(cl, id, CL_DEVICE_SINGLE_FP_CONFIG));

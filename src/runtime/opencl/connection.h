@@ -22,7 +22,8 @@ struct Facts {
   int64_t buffer_bytes = 0;  // the largest
   int64_t shared_bytes = 0;  // a group
   int64_t group_threads = 0;
-  int64_t units = 0;  // that run groups
+  int64_t units = 0;          // that run groups
+  bool is_processor = false;  // of all kinds that a device can be, and nothing else
   bool has_float64 = false;
   bool rounds_divisions = false;  // of float32, correctly
 };
