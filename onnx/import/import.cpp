@@ -244,9 +244,9 @@ tiny::Dim Importer::computed_size(const Tensor& count, const tiny::Dim& most, co
   if (!depends_on_input(count.node()) && !depends_on_variable(count.node()))
     return integers_of(host_value_of(count, "its count")).at(0);
   require(has_computed_sizes_, Status::Unsupported,
-          "the size of its result is decided by input data");
+          "input data decides the size of its result");
   require(!guard_ && !is_of_open_step(count), Status::Unsupported,
-          "the size of its result is decided by data, in a branch or a loop");
+          "data decides the size of its result, in a branch or a loop");
   std::string unused = cat('#', node.name.empty() ? node.op_type : node.name);
   const auto is_used = [&](const ComputedVariable& c) {
     return c.variable.variable_arg().name == unused;

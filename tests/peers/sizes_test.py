@@ -157,7 +157,7 @@ def where_it_cannot_be_it_says_so():
     try:
         loaded.run([np.ones(100, np.float32)])
     except tiny.Error as error:
-        assert "decided by data, in a branch or a loop" in str(error), str(error)
+        assert "data decides the size of its result, in a branch or a loop" in str(error), str(error)
     else:
         raise AssertionError("no error")
 

@@ -52,6 +52,7 @@ inline std::vector<BackendInfo> computing_backends() {
 
 // Whether a driver of OpenCL has a device that can be used.
 inline bool has_opencl() {
+  if (is_for_groups()) return false;
   for (const BackendInfo& backend : known_backends())
     if (backend.available && backend.name == "opencl") return true;
   return false;
@@ -59,6 +60,7 @@ inline bool has_opencl() {
 
 // Whether the driver of CUDA, or the emulated one, has a device that can be used.
 inline bool has_cuda() {
+  if (is_for_groups()) return false;
   for (const BackendInfo& backend : known_backends())
     if (backend.available && backend.name.starts_with("cuda:")) return true;
   return false;
