@@ -243,8 +243,7 @@ tiny::Dim Importer::computed_size(const Tensor& count, const tiny::Dim& most, co
   if (auto value = host_value(count.node(), kHostMax)) return integers_of(*value).at(0);
   if (!depends_on_input(count.node()) && !depends_on_variable(count.node()))
     return integers_of(host_value_of(count, "its count")).at(0);
-  require(has_computed_sizes_, Status::Unsupported,
-          "input data decides the size of its result");
+  require(has_computed_sizes_, Status::Unsupported, "input data decides the size of its result");
   require(!guard_ && !is_of_open_step(count), Status::Unsupported,
           "data decides the size of its result, in a branch or a loop");
   std::string unused = cat('#', node.name.empty() ? node.op_type : node.name);
