@@ -129,7 +129,7 @@ LinearProgram folding(std::mt19937_64& rng) {
   p.params = {{one, true, false}, {one, false, true}};
   const LinearId in = p.add(Op::Param, kAddress, {}, 0), out = p.add(Op::Param, kAddress, {}, 1);
   LinearId at = p.add(Op::LaunchArg, kInt64, {}, 0);
-  for (const size_t axis : {2, 1, 0}) {
+  for (const size_t axis : {size_t{2}, size_t{1}, size_t{0}}) {
     const LinearId size = p.add(Op::Const, kInt64, {}, p.group[axis]);
     const LinearId own = p.add(Op::LaunchArg, kInt64, {}, 3 + static_cast<int64_t>(axis));
     at = p.add(Op::Add, kInt64, {p.add(Op::Mul, kInt64, {at, size}), own});
