@@ -6,17 +6,14 @@ namespace {
 
 constexpr GroupMachine kGroupMachines[] = {
     // NVIDIA H100 Tensor Core GPU Architecture (white paper), SXM5: 132 multiprocessors of 128
-    // lanes
-    // of float32 at 1.98 GHz (67 TFLOPS), 65,536 registers, 228 KB of shared memory of which a
-    // group
-    // may have 227 (48 without asking), 50 MB of second-level cache, 3.35 TB/s.  CUDA C++
+    // lanes of float32 at 1.98 GHz (67 TFLOPS), 65,536 registers, 228 KB of shared memory of which
+    // a group may have 227 (48 without asking), 50 MB of second-level cache, 3.35 TB/s.  CUDA C++
     // Programming Guide, compute capability 9.0: 2048 threads and 32 groups of a multiprocessor, 32
     // banks.  A100 Tensor Core GPU Architecture: 5,120 bytes a cycle from the second level, of
-    // which
-    // the H100's paper says no other.  Z. Jia et al., Dissecting the NVIDIA Volta GPU Architecture
-    // via Microbenchmarking, and H. Abdelkhalik et al. for Ampere: some 500 cycles to memory and 20
-    // for a barrier.  A launch inside of a graph takes a microsecond or two (NVIDIA's developer
-    // blog, Constant Time Launch for Straight-Line CUDA Graphs).
+    // which the H100's paper says no other.  Z. Jia et al., Dissecting the NVIDIA Volta GPU
+    // Architecture via Microbenchmarking, and H. Abdelkhalik et al. for Ampere: some 500 cycles to
+    // memory and 20 for a barrier.  A launch inside of a graph takes a microsecond or two (NVIDIA's
+    // developer blog, Constant Time Launch for Straight-Line CUDA Graphs).
     {.name = "h100",
      .limits = {.threads = 1024,
                 .shared_bytes = 48 << 10,
