@@ -28,7 +28,7 @@ WITHOUT = {
     ("", "Bernoulli"): ("15-27", RANDOM), ("", "Multinomial"): ("7-27", RANDOM),
     ("", "RandomNormal"): ("1-27", RANDOM), ("", "RandomNormalLike"): ("1-27", RANDOM),
     ("", "RandomUniform"): ("1-27", RANDOM), ("", "RandomUniformLike"): ("1-27", RANDOM),
-    ("", "ImageDecoder"): ("20-27", SIZES), ("", "NonMaxSuppression"): ("10-27", SIZES), ("", "Unique"): ("11-27", SIZES),
+    ("", "ImageDecoder"): ("20-27", SIZES),
     ("", "RegexFullMatch"): ("20-27", TEXTS), ("", "StringConcat"): ("20-27", TEXTS),
     ("", "StringNormalizer"): ("10-27", TEXTS), ("", "StringSplit"): ("20-27", TEXTS),
     ("", "Scan"): ("8-8", "of one version alone, whose steps are along a batch; the next one replaced it"),
