@@ -96,6 +96,8 @@ def measured_rows(arguments):
             command = [sys.executable, "-B", __file__, path, arguments.duration, threads]
             try:
                 row = json_of(command + ([length] if length else []), environment(threads))
+                if not any(c["kind"] == "peer" for c in row["contenders"]):
+                    row = {"failed": "; ".join(row["notes"]), "threads": threads}
             except RuntimeError as problem:  # the other rows are worth having
                 row = {"failed": str(problem)[-300:], "threads": threads}
             rows.append({"name": full, **row})

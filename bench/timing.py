@@ -77,9 +77,10 @@ def difference(ours, theirs):
 
 def check(contenders, tolerance=TOLERANCE, right=None):
     """Errors against `right`, or the first peer; tiny's must be small, and a peer's that is not leaves the row."""
-    if right is None:
-        reference = next(c for c in contenders if c.kind == "peer" and c.result)
+    reference = next((c for c in contenders if c.kind == "peer" and c.result), None)
+    if reference:  # first: tiny's results take the shapes of its results
         reference.call()
+    if right is None:
         right = reference.result()
     kept, errors, dropped = [], {}, []
     for contender in contenders:
