@@ -27,6 +27,20 @@ UOp steps_of_exp(const Match& m) {
 UOp exp_by_scaling(const Match& m) {
   return is_narrow(m) ? UOp() : exp_with_scale(m[Wildcard::f]);
 }
+// The exponential of a sum or difference with a constant.
+UOp exp_of_sum(const Match& m) {
+  if (is_narrow(m)) return {};
+  const UOp& term = m[Wildcard::c0];
+  return exp_before_sum(m[Wildcard::f], double_of(term.dtype(), term.const_bits()));
+}
+UOp sum_with_exp(const Match& m) {
+  const UOp e = exp_of_sum(m);
+  return e ? e + m[Wildcard::c0] : UOp();
+}
+UOp difference_with_exp(const Match& m) {
+  const UOp e = exp_of_sum(m);
+  return e ? neg(e) + m[Wildcard::c0] : UOp();
+}
 UOp steps_of_log(const Match& m) {
   return is_narrow(m) ? UOp() : log_in_steps(m[Wildcard::f]);
 }
@@ -78,6 +92,12 @@ constexpr Rule kSteps[] = {
     rule(unary(Op::Cos, f),                 steps_of_cos),
     rule(pow(f, c0),                        steps_of_constant_power),
     rule(pow(f, h),                         steps_of_pow),
+};
+
+// Before the others, which leave no exponential.
+constexpr Rule kSums[] = {
+    rule(exp(f) + c0,                       sum_with_exp),
+    rule(-exp(f) + c0,                      difference_with_exp),
 };
 
 // Before the others, for targets that have Scale.
@@ -147,6 +167,10 @@ const RuleSet& scaling_rules() {
                            {kSteps, "transcendentals"}};
   return set;
 }
+const RuleSet& sum_rules() {
+  static const RuleSet set{{kSums, "sums with exponentials"}};
+  return set;
+}
 const RuleSet& bit_rules() {
   static const RuleSet set{{kNarrowBits, "bits of narrow types"}};
   return set;
@@ -178,10 +202,11 @@ RuleTable bool_rules() {
 
 std::vector<UOp> decompose(std::span<const UOp> roots, bool scales) {
   if (std::ranges::all_of(topological(roots), stays)) return {roots.begin(), roots.end()};
+  Rewriter sums(sum_rules());
   Rewriter arithmetic(scales ? scaling_rules() : arithmetic_rules());
   Rewriter bits(bit_rules());
   std::vector<UOp> done;
-  for (const UOp& root : roots) done.push_back(bits(arithmetic(root)));
+  for (const UOp& root : roots) done.push_back(bits(arithmetic(sums(root))));
   return done;
 }
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -35,11 +36,33 @@ UOp exp_normal(const FloatCode& k, const UOp& x) {
   return e.mantissa * k.power_of_low_bits(e.n.shifted);
 }
 
-// e^x for x <= 0, no less than where it is 0: two steps down, the first of which is exact.
-UOp exp_of_nonpositive(const FloatCode& k, const UOp& x) {
-  const int up = k.is_double() ? 128 : 64;
-  const Exponential e = exponential(k, x, k.bias() + up);
-  return k.times(e.mantissa * k.power_of_low_bits(e.n.shifted), std::ldexp(1.0, -up));
+// Where e^x is still a normal number.
+UOp least_normal(const FloatCode& k) {
+  return k.value(k.is_double() ? -708 : -87);
+}
+
+// `result`, which is e^x where that is normal, for an x that is never above 0; 0 below.  Such an x
+// is mostly what a softmax masks, and a denormal result costs some processors a hundred cycles.
+UOp zero_below_normal(const FloatCode& k, const UOp& x, const UOp& result) {
+  return where(less(x, least_normal(k)), k.value(0), result);
+}
+
+// Where e^x is 0.
+double all_below(const FloatCode& k) {
+  return k.is_double() ? -746 : -104;
+}
+
+// Whether `x` is a maximum with a constant of at least all_below().
+bool has_lower_bound(const FloatCode& k, const UOp& x) {
+  return x.op() == Op::Max && std::ranges::any_of(x.src(), [&](const UOp& s) {
+           return s.is_const() && double_of(s.dtype(), s.const_bits()) >= all_below(k);
+         });
+}
+
+// `x` held to where e^x is neither 0 nor inf, or just beyond; a NaN goes through.
+UOp within_results(const FloatCode& k, const UOp& x) {
+  const UOp low = has_lower_bound(k, x) ? x : maximum(x, k.value(all_below(k)));
+  return minimum(low, k.value(k.is_double() ? 710 : 89));
 }
 
 // e^x for x between where it is 0 and where it is inf: two steps of about n/2, the first of which
@@ -85,18 +108,25 @@ UOp erf_tail64(const FloatCode& k, const UOp& a) {
 
 UOp exp_in_steps(const UOp& x) {
   const FloatCode k(x);
-  // Beyond these the result is 0 or inf anyway; a NaN goes through.
-  const UOp low = maximum(x, k.value(k.is_double() ? -746 : -104));
-  if (never_positive(x)) return exp_of_nonpositive(k, low);
-  return exp_anywhere(k, minimum(low, k.value(k.is_double() ? 710 : 89)));
+  if (never_positive(x)) return zero_below_normal(k, x, exp_normal(k, maximum(x, least_normal(k))));
+  return exp_anywhere(k, within_results(k, x));
 }
 
 UOp exp_with_scale(const UOp& x) {
   const FloatCode k(x);
-  UOp safe = maximum(x, k.value(k.is_double() ? -746 : -104));
-  if (!never_positive(x)) safe = minimum(safe, k.value(k.is_double() ? 710 : 89));
-  const Exponential e = exponential(k, safe, 0);
-  return elementwise(Op::Scale, {e.mantissa, e.n.value});
+  const auto scaled = [&](const UOp& safe) {
+    const Exponential e = exponential(k, safe, 0);
+    return elementwise(Op::Scale, {e.mantissa, e.n.value});
+  };
+  if (never_positive(x)) return zero_below_normal(k, x, scaled(maximum(x, least_normal(k))));
+  return scaled(within_results(k, x));
+}
+
+UOp exp_before_sum(const UOp& x, double term) {
+  const FloatCode k(x);
+  const bool vanishes = std::abs(term) >= 0x1p-60;  // what is below the normal numbers, beside it
+  if (!vanishes || has_lower_bound(k, x) || never_positive(x)) return {};
+  return elementwise(Op::Exp, {maximum(x, least_normal(k))});
 }
 
 UOp log_in_steps(const UOp& x) {
