@@ -115,18 +115,27 @@ RecurrentState rnn_step(const RecurrentCell& cell, const Tensor& input, const Re
 
 RecurrentState gru_step(const RecurrentCell& cell, const Tensor& input, const RecurrentState& s) {
   const RecurrentWeights& w = cell.weights;
-  Tensor from_state = by_hidden(s.h, w);
-  if (w.hidden_bias) from_state = from_state + w.hidden_bias;
+  const bool is_reset_after = cell.options.linear_before_reset;
+  // Where the reset comes first, one product has the rows of the gates that take the state as it
+  // is: in every order the first two.
+  RecurrentWeights taken = w;
+  if (!is_reset_after) {
+    taken.hidden = slice_axis(w.hidden, 0, 0, 2 * cell.hidden);
+    if (w.hidden_bias) taken.hidden_bias = slice_axis(w.hidden_bias, 0, 0, 2 * cell.hidden);
+  }
+  Tensor from_state = by_hidden(s.h, taken);
+  if (taken.hidden_bias) from_state = from_state + taken.hidden_bias;
   const auto both = [&](Gate gate) {
     return cell.apply(0, cell.part(input, gate) + cell.part(from_state, gate));
   };
   const Tensor z = both(Gate::Update);
   const Tensor r = both(Gate::Reset);
   Tensor remembered;
-  if (cell.options.linear_before_reset) {
+  if (is_reset_after) {
     remembered = r * cell.part(from_state, Gate::New);
   } else {
-    remembered = by_rows(r * s.h, cell.part(w.hidden, Gate::New, 0));
+    // One value that all rows of the product read: not computed anew by each of them.
+    remembered = by_rows(contiguous(r * s.h), cell.part(w.hidden, Gate::New, 0));
     if (w.hidden_bias) remembered = remembered + cell.part(w.hidden_bias, Gate::New);
   }
   const Tensor fresh = cell.apply(1, cell.part(input, Gate::New) + remembered);

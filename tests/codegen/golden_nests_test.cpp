@@ -85,7 +85,7 @@ TEST_F(Nests, ASoftmaxIsThreeLoopsInARow) {
                          nest(o,
                               "TILE r2 64; TILE r4 16; UPCAST r4; VEC r5; TILE r3 64; "
                               "TILE r6 16; UPCAST r6; VEC r7; TILE r1 64; TILE r8 16; "
-                              "UPCAST r8; VEC r9; STAGE v70 r0"));
+                              "UPCAST r8; VEC r9; STAGE v75 r0"));
 }
 
 // Wanted: no { h { wo=0 {acc; kh in max(0,1-h)..min(3,H+1-h) { kw=0 {..} kw=1..2 {..} }}; wo=1..2;

@@ -67,10 +67,29 @@ void Contraction::choose_lane() {
     if (!(outputs_ & bit(i)) && !reduced) continue;
     const bool is_short = reduced && 2 * edit_.most(i) < edit_.lanes();
     if (is_short && has_lanes_of_outputs(edit_.most(i))) continue;
-    const double price = lane_cost(edit_, i, reduced, steps_, outputs_ | reduction_.own);
+    double price = lane_cost(edit_, i, reduced, steps_, outputs_ | reduction_.own);
+    // What is computed of a sum is computed one by one where lanes are steps of sums.
+    if (reduced) price += ops_of_sums() * static_cast<double>(edit_.lanes() - 1) / steps_;
     if (lane_ == none || price < best) lane_ = i, best = price;
   }
   if (best > kLanesOfSumMax) lane_ = none;
+}
+
+// The arithmetic on each sum, once it is complete.
+double Contraction::ops_of_sums() const {
+  const AccessTable& table = edit_.table();
+  std::vector<bool> is_of_sum(table.order.size());
+  double ops = 0;
+  size_t source = 0;
+  for (size_t i = 0; i < table.order.size(); ++i) {
+    const UOp& u = table.order[i];
+    bool found = u == reduction_.node;
+    for (size_t k = 0; k < u.src().size(); ++k) found |= is_of_sum[table.sources[source + k]];
+    source += u.src().size();
+    is_of_sum[i] = found;
+    ops += found && has(u.op(), kElementwise) ? 1 : 0;
+  }
+  return ops;
 }
 
 // Whether at least so many outputs may lie along lanes.

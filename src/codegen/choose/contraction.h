@@ -33,6 +33,7 @@ class Contraction {
 
  private:
   void choose_lane();
+  double ops_of_sums() const;
   bool is_stored_along(size_t row) const;
   void choose_row();
   double loads_of_columns() const;

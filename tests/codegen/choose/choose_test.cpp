@@ -347,6 +347,17 @@ TEST_F(ChoiceTest, FoldedSumsShareTheLoadsOfBothOperands) {
   EXPECT_EQ(std::ranges::count(one, 'U'), 2) << one << ": of rows, and of vectors";
 }
 
+// A gate's activations take as long as its sum: lanes of its steps would leave them one by one.
+TEST_F(ChoiceTest, ShortSumsOfMuchArithmeticHaveLanesAlongOutputs) {
+  const Tensor x = make_placeholder(context_, kFloat32, {1, 16});
+  const Tensor w = make_placeholder(context_, kFloat32, {16, 16});
+  const Tensor sums = matmul(x, permute(w, {1, 0}));
+  const std::string plain = list_of_inputs(sums);
+  EXPECT_TRUE(has_options(plain, {"VEC r1"})) << plain << ": steps, which lie side by side";
+  const std::string gated = list_of_inputs(tanh(sums) * sigmoid(sums));
+  EXPECT_TRUE(has_options(gated, {"VEC r0"})) << gated;
+}
+
 // A matrix whose rows are pages apart is read in runs as long as registers allow, from memory eight
 // rows side by side to their end; one row after the other comes faster in runs of 12 lines.
 TEST_F(ChoiceTest, AVectorTimesALargeMatrixReadsLongRuns) {
