@@ -53,6 +53,7 @@ int64_t block_of_panels(int64_t panels, int64_t most) {
 }
 
 constexpr double kPartOfPanels = 0.75;    // of the second level of cache, for all of them
+constexpr double kPartOfFirst = 0.5;      // of the first level, for all panels of one tile of rows
 constexpr double kPartOfRows = 0.5;       // for rows that are copied
 constexpr int64_t kStepsOfPanelMin = 32;  // so many are worth a copy of what lies well
 constexpr double kPartOfMemory = 3;  // of the last cache: a panel of less is fetched soon enough
@@ -205,6 +206,19 @@ bool PackedPanel::are_rows_in_memory() const {
     return !a.store && a.inside_reduction && a.strides[lane_] == 0 && a.strides[row_] != 0 &&
            a.strides[panel_.column_range] == 0 &&
            a.elements * bytes > static_cast<double>(edit_.machine().l3_bytes);
+  });
+}
+
+// A result that no near cache holds is stored line after line where a tile of rows is multiplied with
+// all panels in turn, and not again and again in short pieces; panels that the first level of cache
+// holds cost nothing meanwhile.
+bool PackedPanel::is_result_streamed() const {
+  if (!panel_.in_place || panel_.steps || panel_.column_range == lane_) return false;
+  const auto bytes = static_cast<double>(edit_.table().widest_bytes);
+  if (panel_.load->elements * bytes > kPartOfFirst * static_cast<double>(edit_.machine().l1_bytes))
+    return false;
+  return std::ranges::any_of(edit_.table().accesses, [&](const AccessInfo& a) {
+    return a.store && a.elements * bytes > static_cast<double>(edit_.machine().l2_bytes);
   });
 }
 
@@ -395,7 +409,8 @@ void PackedPanel::order_loops() {
   if (cuts_.panels != cuts_.column_blocks) add(cuts_.column_blocks);
   if (panel_.steps) add(cuts_.blocks);
   nest_.has_panels_inside =
-      panel_.steps != 0 || are_rows_first() || are_rows_shared() || are_rows_in_memory();
+      panel_.steps != 0 || are_rows_first() || are_rows_shared() || are_rows_in_memory() ||
+      is_result_streamed();
   nest_.outside = last();
   const bool has_panels = cuts_.vectors != cuts_.panels;
   if (!nest_.has_panels_inside && has_panels) add(cuts_.panels);

@@ -69,6 +69,7 @@ class PackedPanel {
   bool are_rows_first() const;
   bool are_rows_shared() const;
   bool are_rows_in_memory() const;
+  bool is_result_streamed() const;
   const AccessInfo* colliding_rows(size_t* along) const;
   void stage_rows();
   void stage_all_rows();
