@@ -5,8 +5,8 @@ include(CheckLinkerFlag)
 if(BUILD_SHARED_LIBS)
   add_library(tiny SHARED ${tiny_objects})
 else()
-  # A program has its own memory for exceptions: what replaces it in libtiny.so would replace it there.
-  add_library(tiny STATIC $<FILTER:${tiny_objects},EXCLUDE,exception_memory>)
+  # A program has its own heap and memory for exceptions: what replaces them in libtiny.so would replace them there.
+  add_library(tiny STATIC $<FILTER:${tiny_objects},EXCLUDE,exception_memory|heap_operators>)
 endif()
 add_library(tiny::tiny ALIAS tiny)
 target_include_directories(tiny PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)

@@ -9,6 +9,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/kept_blocks.h"
 #include "base/text.h"
 #include "engine/realize.h"
 #include "onnx/inline.h"
@@ -413,6 +414,8 @@ LoadedModel::Imported LoadedModel::import(Importer importer, const std::vector<S
 Ref<const TensorProgram> LoadedModel::make_program(const std::vector<Shape>& shapes,
                                                    const std::vector<UOp>& free,
                                                    const Known& known) {
+  KeptBlocks kept;
+  const KeptBlocks::Scope scope(kept);
   const double start = now();
   const Ref<TensorProgram> out = make_ref<TensorProgram>();
   const Imported imported = import(importer(), shapes, known);

@@ -1,5 +1,6 @@
 #include "base/text.h"
 
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 
@@ -24,6 +25,7 @@ void append_number(const char* digits, std::string& out) {
 
 void TextPart::append_to(std::string& out) const {
   char digits[32];
+  char* const end = digits + sizeof digits;
   switch (kind_) {
     case Kind::Text:
       out += text_;
@@ -32,11 +34,11 @@ void TextPart::append_to(std::string& out) const {
       out += static_cast<char>(int_);
       return;
     case Kind::Signed:
-      std::snprintf(digits, sizeof digits, "%lld", static_cast<long long>(int_));
-      break;
+      out.append(digits, std::to_chars(digits, end, int_).ptr);
+      return;
     case Kind::Unsigned:
-      std::snprintf(digits, sizeof digits, "%llu", static_cast<unsigned long long>(int_));
-      break;
+      out.append(digits, std::to_chars(digits, end, static_cast<uint64_t>(int_)).ptr);
+      return;
     case Kind::Float:
       std::snprintf(digits, sizeof digits, "%g", float_);
       return append_number(digits, out);
@@ -44,7 +46,6 @@ void TextPart::append_to(std::string& out) const {
       out += write_(object_);
       return;
   }
-  out += digits;
 }
 
 std::string cat_parts(std::initializer_list<TextPart> parts) {

@@ -5,6 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/kept_blocks.h"
 #include "engine/constants.h"
 #include "engine/graph_passes.h"
 #include "engine/kernel_cache.h"
@@ -101,6 +102,8 @@ CompiledProgram compile_program(Context& context, std::span<const UOp> outputs,
                                 std::span<const UOp> inputs, std::span<const UOp> variables,
                                 const Captured& captured,
                                 std::span<const ComputedVariable> computed) {
+  KeptBlocks kept;
+  const KeptBlocks::Scope scope(kept);
   CompiledProgram out;
   Observer& observer = context.observer();
   const int64_t cached = observer.compiles().cached;

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <utility>
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/kept_blocks.h"
 #include "base/thread_pool.h"
 #include "codegen/options/options.h"
 #include "codegen/pipeline.h"
@@ -176,12 +178,9 @@ std::string KernelCache::source(const Executable* code, SourceStage stage) const
 // One kernel on its way, in a graph of its own: a graph is one thread's, and what was built in the
 // context's before must not show in the code.
 struct KernelCache::LoweredKernel {
-  LoweredKernel(const Kernel& original, PipelineOptions wanted, bool by_settings,
-                const StopSignal& stop)
-      : kernel(copy_kernel(original, *graph)), options(std::move(wanted)), is_fixed(by_settings) {
-    graph->set_stop(&stop);
-  }
-  std::optional<Graph> graph = std::make_optional<Graph>();
+  LoweredKernel(PipelineOptions wanted, bool by_settings)
+      : options(std::move(wanted)), is_fixed(by_settings) {}
+  std::optional<Graph> graph;
   Kernel kernel;
   PipelineOptions options;
   bool is_fixed;  // the list is one of the settings
@@ -189,6 +188,11 @@ struct KernelCache::LoweredKernel {
   SizeExpression threads_extent;
   std::optional<KernelInfo::OfSizes> of_sizes;
 
+  // Reads the graph of `original`.
+  void begin(const Kernel& original, const StopSignal& stop) {
+    kernel = copy_kernel(original, graph.emplace());
+    graph->set_stop(&stop);
+  }
   void run(const Machine& target) {
     result = generate_named(kernel, target, options, is_fixed);
     threads_extent = SizeExpression(result.threads_extent, kernel.variables);
@@ -226,8 +230,7 @@ PipelineOptions KernelCache::chosen_options(const Kernel& kernel, const std::str
 
 std::unique_ptr<KernelCache::LoweredKernel> KernelCache::lowered_kernel(const Kernel& kernel) {
   const std::string* fixed = fixed_.find(kernel);
-  return std::make_unique<LoweredKernel>(kernel, chosen_options(kernel, fixed), fixed != nullptr,
-                                         stop_);
+  return std::make_unique<LoweredKernel>(chosen_options(kernel, fixed), fixed != nullptr);
 }
 
 // What is known of a kernel once it is lowered.
@@ -253,6 +256,7 @@ LinearProgram KernelCache::take(Fresh& fresh, LoweredKernel& made) {
 std::vector<LinearProgram> KernelCache::lower(std::span<Fresh* const> all) {
   std::vector<LinearProgram> programs;
   std::vector<std::unique_ptr<LoweredKernel>> made;
+  const auto kept = std::make_unique<KeptBlocks[]>(static_cast<size_t>(backend_.threads()));
   const auto count = std::ssize(all);
   std::atomic<int64_t> done{0};
   const auto run = [&](size_t i, int worker) {
@@ -269,6 +273,7 @@ std::vector<LinearProgram> KernelCache::lower(std::span<Fresh* const> all) {
   for (Fresh* f : all) made.push_back(lowered_kernel(f->entry->kernel));
   if (observer_.follows_passes()) {
     for (size_t i = 0; i < all.size(); ++i) {
+      made[i]->begin(all[i]->entry->kernel, stop_);
       made[i]->graph->set_watch(observer_.watch());
       observer_.lowering(all[i]->entry->kernel);
       observer_.watch_passes(made[i]->options);
@@ -276,8 +281,17 @@ std::vector<LinearProgram> KernelCache::lower(std::span<Fresh* const> all) {
       programs.push_back(take(*all[i], *made[i]));
     }
   } else {
-    for_each_piece(backend_.device().threads(), count, stop_,
-                   [&](int64_t i, int worker) { run(static_cast<size_t>(i), worker); });
+    // Each graph begins where its kernel does, in memory that the last one left.
+    std::mutex context_graph;
+    for_each_piece(backend_.device().threads(), count, stop_, [&](int64_t piece, int worker) {
+      const auto i = static_cast<size_t>(piece);
+      const KeptBlocks::Scope scope(kept[static_cast<size_t>(worker)]);
+      {
+        const std::lock_guard guard(context_graph);
+        made[i]->begin(all[i]->entry->kernel, stop_);
+      }
+      run(i, worker);
+    });
     for (size_t i = 0; i < all.size(); ++i) programs.push_back(take(*all[i], *made[i]));
   }
   if (count > 0) stop_.step("compile", all.back()->entry->kernel.name, count, count);
@@ -290,7 +304,9 @@ std::vector<Code> KernelCache::render(std::span<const LinearProgram> programs) {
   const int64_t count = std::ssize(programs);
   const int64_t shares = std::min<int64_t>(threads ? 4 * threads->workers() : 1, count);
   std::vector<Code> codes(programs.size());
-  for_each_piece(threads, shares, stop_, [&](int64_t share, int) {
+  const auto kept = std::make_unique<KeptBlocks[]>(static_cast<size_t>(backend_.threads()));
+  for_each_piece(threads, shares, stop_, [&](int64_t share, int worker) {
+    const KeptBlocks::Scope scope(kept[static_cast<size_t>(worker)]);
     const auto begin = static_cast<size_t>(count * share / shares);
     const auto end = static_cast<size_t>(count * (share + 1) / shares);
     std::vector<Code> made =

@@ -189,7 +189,7 @@ void Observer::watch_passes(PipelineOptions& options) {
 void PassSeconds::add(const char* pass, double seconds) {
   const auto at = std::ranges::find_if(entries_, [&](const Entry& entry) {
     const char* known = entry.pass.load(std::memory_order_relaxed);
-    return !known || std::string_view(known) == pass;
+    return !known || known == pass || std::string_view(known) == pass;
   });
   invariant(at != entries_.end(), "there is room for every pass");
   at->seconds += seconds;

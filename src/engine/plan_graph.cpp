@@ -4,6 +4,7 @@
 #include <iterator>
 #include <unordered_map>
 
+#include "base/kept_blocks.h"
 #include "codegen/choose/choose.h"
 #include "engine/backend.h"
 #include "engine/graph_passes.h"
@@ -132,6 +133,8 @@ ChangedGraph ready_to_schedule(Context& context, const GraphRequest& request) {
 }
 
 GraphPlan plan_anew(Context& context, const GraphRequest& request, GraphKey key) {
+  KeptBlocks kept;
+  const KeptBlocks::Scope scope(kept);
   GraphPlan out;
   out.key = std::move(key);
   Observer& observer = context.observer();

@@ -28,6 +28,10 @@ void check_arities(PatternNodes nodes) {
   }
 }
 
+bool is_of_constants(Wildcard name) {
+  return name == Wildcard::c0 || name == Wildcard::c1 || name == Wildcard::c2;
+}
+
 bool is_index_scalar(const UOp& u) {
   // Of a comparison the operands count, of a Where its values, of a connective its own dtype.
   const DType t = u.src().empty() ? u.dtype() : u.src().back().dtype();
@@ -35,6 +39,20 @@ bool is_index_scalar(const UOp& u) {
 }
 
 }  // namespace
+
+// A literal, and a wildcard of constants, is a Const.
+std::array<uint8_t, 2> RuleSet::sources_of(std::span<const PatternNode> form) {
+  std::array<uint8_t, 2> ops{kAnyOp, kAnyOp};
+  size_t source = 0;
+  for (size_t at = 1; at < form.size() && source < ops.size(); at += form[at].size(), ++source) {
+    const PatternNode& node = form[at];
+    if (node.kind == PatternNode::Kind::Node)
+      ops[source] = static_cast<uint8_t>(node.op);
+    else if (node.kind != PatternNode::Kind::Wildcard || is_of_constants(node.wildcard()))
+      ops[source] = static_cast<uint8_t>(Op::Const);
+  }
+  return ops;
+}
 
 RuleSet::RuleSet(std::initializer_list<RuleTable> tables) {
   std::array<std::vector<Form>, kOpCount> by_op;
@@ -53,7 +71,7 @@ RuleSet::RuleSet(std::initializer_list<RuleTable> tables) {
         std::copy(form.begin(), form.end(), nodes_.begin() + static_cast<std::ptrdiff_t>(nodes));
         by_op[static_cast<size_t>(root.op)].push_back(
             {static_cast<uint16_t>(nodes), static_cast<uint16_t>(form.size()),
-             static_cast<uint16_t>(rule_count_), table.index_only});
+             static_cast<uint16_t>(rule_count_), table.index_only, sources_of(form)});
         nodes += form.size();
       }
       ++rule_count_;
@@ -246,7 +264,7 @@ UOp Rewriter::apply(const UOp& u, uint32_t* applied) {
   const OriginScope scope(u);
   Match match(u, bounds_, facts_);
   for (const RuleSet::Form& form : forms) {
-    if (form.index_only && !index) continue;
+    if ((form.index_only && !index) || !form.may_match(u)) continue;
     const double start = options_.stats ? now_seconds() : 0;
     UOp after = try_form(form, u, match);
     if (options_.stats) count(form, static_cast<bool>(after), now_seconds() - start);

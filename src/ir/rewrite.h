@@ -8,6 +8,7 @@
 // names one of them.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -49,7 +50,19 @@ class RuleSet {
     uint16_t nodes;
     uint16_t rule;
     bool index_only;
+    // What the first two sources have to be, by op: most forms are told from the node by that.
+    std::array<uint8_t, 2> sources;
+
+    bool may_match(const UOp& u) const {
+      const std::span<const UOp> src = u.src();
+      for (size_t i = 0; i < std::min(src.size(), sources.size()); ++i)
+        if (sources[i] != kAnyOp && sources[i] != static_cast<uint8_t>(src[i].op())) return false;
+      return true;
+    }
   };
+  static constexpr uint8_t kAnyOp = 0xFF;
+  static_assert(kOpCount < kAnyOp);
+  static std::array<uint8_t, 2> sources_of(std::span<const PatternNode> form);
   std::span<const Form> forms_of(Op op) const {
     const auto i = static_cast<size_t>(op);
     return {forms_.data() + first_form_[i], size_t{first_form_[i + 1]} - first_form_[i]};

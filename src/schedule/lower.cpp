@@ -245,7 +245,7 @@ class Lowering {
     }
     const UOp value = at(node.src(0), frame.below);
     if (!value) return value;
-    leave_out_checked(value, frame.more, simplify_);
+    leave_out_checked(value, frame.more);
     if (frame.more.empty() || is_zero_outside(shape_of(node.src(0)), value, *frame.below))
       return value;
     return where(all_of(graph_, frame.more), value, graph_.constant_bits(value.dtype(), 0));

@@ -1,6 +1,8 @@
 #include "schedule/pad_conditions.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "ir/bounds.h"
 #include "ir/build.h"
@@ -15,39 +17,70 @@ bool is_zero(const UOp& u) {
 }
 
 // What is not negative where comparisons of indices all hold; false: there is more to it.
-bool add_slacks(const UOp& condition, IndexSimplifier& simplify, std::vector<UOp>& to) {
+bool add_slacks(const UOp& condition, std::vector<UOp>& to) {
   if (condition.op() == Op::And)
-    return add_slacks(condition.src(0), simplify, to) && add_slacks(condition.src(1), simplify, to);
+    return add_slacks(condition.src(0), to) && add_slacks(condition.src(1), to);
   if ((condition.op() != Op::Less && condition.op() != Op::LessEqual) ||
       condition.src(0).dtype() != kInt64)
     return false;
-  to.push_back(simplify(slack_of(condition)));
+  to.push_back(slack_of(condition));
   return true;
 }
 
+// What is not negative where the value is not zero anyway.  Indices are simplified, so that sums of
+// them with sizes are as they would be.
+class Inside {
+ public:
+  explicit Inside(const UOp& value) {
+    std::vector<UOp> facts;
+    UOp load = value;
+    for (; load.op() == Op::Where && is_zero(load.src(2)); load = UOp(load.src(1)))
+      add_slacks(load.src(0), facts);
+    if (load.op() != Op::Load) return;
+    is_load_ = true;
+    for (const UOp& fact : facts) add(affine(fact));
+    const Ints& shape = load.view_arg().shape;
+    size_t symbolic = 1 + shape.size();  // the source that is the next symbolic size
+    for (size_t i = 0; i < shape.size(); ++i) {
+      const bool is_of_run = shape[i] == kSymbolicDim;
+      const std::optional<Affine> size =
+          is_of_run ? affine(load.src(symbolic++)) : std::optional(Affine{shape[i], {}});
+      const std::optional<Affine> index = affine(load.src(1 + i));
+      if (!index) continue;
+      std::optional<Affine> room = size ? add_scaled(*size, *index, -1) : std::nullopt;
+      if (room) room->constant -= 1;
+      add(index);
+      add(std::move(room));
+    }
+  }
+  bool is_load() const { return is_load_; }
+
+  bool proves(const UOp& slack) {
+    if (bounds_.of(slack).lo >= 0) return true;
+    const std::optional<Affine> sum = affine(slack);
+    return sum && prove_nonnegative(*sum, facts_, bounds_);
+  }
+
+ private:
+  void add(std::optional<Affine> fact) {
+    if (fact) facts_.push_back(std::move(*fact));
+  }
+
+  bool is_load_ = false;
+  std::vector<Affine> facts_;
+  BoundsCache bounds_;
+};
+
 }  // namespace
 
-void leave_out_checked(const UOp& value, std::vector<UOp>& conditions, IndexSimplifier& simplify) {
+void leave_out_checked(const UOp& value, std::vector<UOp>& conditions) {
   if (conditions.empty()) return;
-  std::vector<UOp> inside;  // not negative where the value is not zero anyway
-  UOp load = value;
-  for (; load.op() == Op::Where && is_zero(load.src(2)); load = UOp(load.src(1)))
-    add_slacks(load.src(0), simplify, inside);
-  if (load.op() != Op::Load) return;
-  Graph& graph = load.graph();
-  const Ints& shape = load.view_arg().shape;
-  size_t symbolic = 1 + shape.size();  // the source that is the next symbolic size
-  for (size_t i = 0; i < shape.size(); ++i) {
-    const UOp& index = load.src(1 + i);
-    const UOp size = shape[i] == kSymbolicDim ? UOp(load.src(symbolic++)) : graph.integer(shape[i]);
-    inside.push_back(index);
-    inside.push_back(simplify(sub(sub(size, index), graph.integer(1))));
-  }
+  Inside inside(value);
+  if (!inside.is_load()) return;
   std::erase_if(conditions, [&](const UOp& c) {
     std::vector<UOp> asked;
-    return add_slacks(c, simplify, asked) && std::ranges::all_of(asked, [&](const UOp& slack) {
-             return prove_nonnegative(slack, inside);
-           });
+    return add_slacks(c, asked) &&
+           std::ranges::all_of(asked, [&](const UOp& slack) { return inside.proves(slack); });
   });
 }
 

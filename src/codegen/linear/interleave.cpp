@@ -297,10 +297,27 @@ class Rewriter {
   int64_t scratch_ = 0;
 };
 
+// Whether any piece has so long a chain of vector arithmetic, as Piece::longest_chain counts it:
+// most programs have none, and are not looked at further.
+bool has_chain_of(const std::vector<LinearOp>& ops, int chain_min) {
+  std::vector<int> length(ops.size());
+  LinearId begin = 0;
+  for (LinearId i = 0; i < ops.size(); ++i) {
+    const LinearOp& op = ops[i];
+    if (ends_piece(op.op)) begin = i + 1;
+    if (begin > i || op.dtype.lanes == 1 || !has(op.op, kElementwise)) continue;
+    for (size_t s = 0; s < op.count; ++s)
+      if (op.src[s] >= begin) length[i] = std::max(length[i], length[op.src[s]]);
+    if (++length[i] >= chain_min) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void interleave(LinearProgram& program, const Target& target, int chain_min) {
   const std::vector<LinearOp>& ops = program.ops;
+  if (!has_chain_of(ops, chain_min)) return;
   const std::vector<LinearId> last_use = last_uses(ops);
   Rewriter rewriter(program);
   bool changed = false;

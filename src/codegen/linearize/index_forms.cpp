@@ -81,8 +81,9 @@ UOp IndexForms::sum_of(std::span<const IndexTerm> terms) const {
 }
 
 std::optional<Affine> IndexForms::fixed(const UOp& expression) {
-  const std::optional<Affine>& sum = expression_of(expression).sum;
-  if (!sum) return std::nullopt;
+  const Expression& of = expression_of(expression);
+  const std::optional<Affine>& sum = of.sum;
+  if (!sum || !(of.free & nest_.fixed())) return sum;
   Affine out{sum->constant, {}};
   out.terms.reserve(sum->terms.size());
   for (const AffineTerm& term : sum->terms) {

@@ -1,0 +1,91 @@
+// Blocks of memory that a piece of work gave back, kept for what it asks for next.
+//
+// A kernel's compilation asks for some hundred blocks, and gives nearly all of them back before it
+// ends: a list for each size serves them with a tenth of the instructions of the heap, whose own
+// lists are short.  Blocks come from the heap one by one, so that what outlives the work, or dies
+// on another thread, is the heap's like any other; at its end the work gives back what it kept.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+
+namespace tiny {
+
+class KeptBlocks {
+ public:
+  KeptBlocks() = default;
+  KeptBlocks(const KeptBlocks&) = delete;
+  KeptBlocks& operator=(const KeptBlocks&) = delete;
+  ~KeptBlocks();
+
+  // While it lives, what this thread gives back is kept in `blocks`, which is nobody else's then,
+  // unless the thread has such a scope already: then there it is kept on.
+  class Scope {
+   public:
+    explicit Scope(KeptBlocks& blocks);
+    ~Scope();
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    KeptBlocks* outer_;
+  };
+
+  // What the operators of heap_operators.cpp do: null if the heap has no memory.
+  static void* take(size_t bytes) {
+    if (bytes > kLargeMax) return std::malloc(bytes);
+    const Size size = size_of(bytes);
+    KeptBlocks* const kept = current_;
+    // Of its size's bytes also where nobody keeps blocks: who gives it back may.
+    if (!kept || !kept->free_[size.number]) return std::malloc(size.bytes);
+    Free* const block = kept->free_[size.number];
+    kept->free_[size.number] = block->next;
+    kept->bytes_ -= size.bytes;
+    return block;
+  }
+  static void give(void* block, size_t bytes) noexcept {
+    KeptBlocks* const kept = current_;
+    if (!kept || !block || bytes == 0 || bytes > kLargeMax) return std::free(block);
+    const Size size = size_of(bytes);
+    if (kept->bytes_ + size.bytes > kBytesMax) return std::free(block);
+    kept->bytes_ += size.bytes;
+    kept->free_[size.number] = new (block) Free{kept->free_[size.number]};
+  }
+
+ private:
+  struct Free {
+    Free* next;
+  };
+  // Sizes step by 16 bytes, then by a quarter of the power of two below.
+  static constexpr size_t kStep = 16;
+  static constexpr size_t kSmallMax = 512;
+  static constexpr size_t kStepsOfDouble = 4;
+  static constexpr size_t kLargeMax = size_t{256} << 10;
+  static constexpr size_t kSizes = kSmallMax / kStep + 9 * kStepsOfDouble + 1;
+  static constexpr size_t kBytesMax = size_t{4} << 20;  // kept at a time
+
+  struct Size {
+    size_t number;
+    size_t bytes;  // that its blocks have
+  };
+  static Size size_of(size_t bytes) {
+    if (bytes <= kSmallMax) {
+      const size_t steps = (bytes + kStep - 1) / kStep;
+      return {steps, steps * kStep};
+    }
+    // Between two powers of two there are kStepsOfDouble sizes.
+    const size_t doubles = static_cast<size_t>(std::bit_width((bytes - 1) / kSmallMax)) - 1;
+    const size_t step = (kSmallMax / kStepsOfDouble) << doubles;
+    const size_t steps = (bytes - 1) / step + 1;  // kStepsOfDouble + 1 to twice that
+    return {kSmallMax / kStep + doubles * kStepsOfDouble + steps - kStepsOfDouble, steps * step};
+  }
+
+  static thread_local constinit KeptBlocks* current_;  // of the thread; null: it keeps none
+  std::array<Free*, kSizes> free_{};
+  size_t bytes_ = 0;
+};
+
+}  // namespace tiny
