@@ -722,8 +722,56 @@ def face_embedding():
     return Example(FaceEmbedding(), (picture(),), ("image",))
 
 
+class Suppress(torch.autograd.Function):
+    """Overlapping boxes of each class left out, as detectors are published: an operator that PyTorch itself has not."""
+
+    @staticmethod
+    def forward(ctx, boxes, scores):
+        best = scores.amax(1).topk(5)[1]
+        return torch.stack([torch.zeros_like(best), torch.zeros_like(best), best], -1).flatten(0, 1)
+
+    @staticmethod
+    def symbolic(g, boxes, scores):
+        most, overlap, least = (g.op("Constant", value_t=value) for value in (
+            torch.tensor([10]), torch.tensor([0.5]), torch.tensor([0.3])))  # fmt: skip
+        return g.op("NonMaxSuppression", boxes, scores, most, overlap, least)
+
+
+class Detector(nn.Module):
+    """Boxes from a grid, those that overlap left out; `best`: only so many of the best of all classes."""
+
+    def __init__(self, best):
+        super().__init__()
+        self.body, self.best = nn.Sequential(conv_norm(3, 32, 3, 2), conv_norm(32, 64, 3, 2), conv_norm(64, 64, 3, 2)), best
+        self.boxes, self.classes = nn.Conv2d(64, 4, 1), nn.Conv2d(64, 6, 1)
+
+    def forward(self, image):
+        x = self.body(image)
+        n, _, h, w = x.shape
+        ys, xs = torch.meshgrid(torch.arange(h), torch.arange(w), indexing="ij")
+        centre = (torch.stack([ys, xs], -1).view(1, -1, 2) + 0.5) * 8
+        b = self.boxes(x).flatten(2).transpose(1, 2)
+        boxes = torch.cat([centre - b[..., :2].exp() * 16, centre + b[..., 2:].exp() * 16], -1)
+        scores = self.classes(x).flatten(2).sigmoid()
+        chosen = Suppress.apply(boxes, scores)
+        kept, kinds = boxes[chosen[:, 0], chosen[:, 2]], chosen[:, 1]
+        values = scores[chosen[:, 0], chosen[:, 1], chosen[:, 2]]
+        if not self.best:
+            return kept, kinds, values
+        places = values.topk(min(self.best, int(values.shape[0])))[1]
+        return kept[places], kinds[places], values[places]
+
+
+def detector():
+    return Example(Detector(0), (picture(),), ("image",))
+
+
+def detector_best():
+    return Example(Detector(5), (picture(),), ("image",))
+
+
 NETWORKS = {maker.__name__: maker for maker in (
     resnet, resnext_se, mobilenet_v2, mobilenet_v3, efficientnet, densenet, shufflenet, squeezenet, inception, vgg, convnext,
     ghostnet, unet_transposed, unet_bilinear, deeplab, feature_pyramid, yolo, centre_net, vit, swin, super_resolution,
     diffusion_unet, vae_decoder, gan_generator, modulated_conv, spatial_transformer, video, optical_flow, point_net, mlp_mixer,
-    blur_pool, segnet, preprocess, detr, nerf, cbam, keypoints, face_embedding)}  # fmt: skip
+    blur_pool, segnet, preprocess, detector, detector_best, detr, nerf, cbam, keypoints, face_embedding)}  # fmt: skip

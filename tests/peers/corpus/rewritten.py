@@ -55,11 +55,11 @@ def newer(version, source, target):
 
 LEVELS = onnxruntime.GraphOptimizationLevel
 WAYS = {"basic": functools.partial(by_level, LEVELS.ORT_ENABLE_BASIC), "extended": functools.partial(by_level, LEVELS.ORT_ENABLE_EXTENDED),
-        "all": functools.partial(by_level, LEVELS.ORT_ENABLE_ALL), "transformers": for_transformers,
+        "transformers": for_transformers,
         "half": functools.partial(halved, False), "half_inside": functools.partial(halved, True), "simplified": simplified,
         "opset_21": functools.partial(newer, 21)}  # fmt: skip
 CHOSEN = [(pictures.NETWORKS, name, way) for name in ("resnet", "mobilenet_v3", "unet_bilinear", "vit", "yolo")
-          for way in ("extended", "all", "half", "half_inside", "simplified", "opset_21")]  # fmt: skip
+          for way in ("extended", "half", "half_inside", "simplified", "opset_21")]  # fmt: skip
 CHOSEN += [(sequences.NETWORKS, name, way) for name in ("encoder_fixed", "encoder", "relative_bias", "conformer")
            for way in ("extended", "transformers", "half", "half_inside", "simplified")]  # fmt: skip
 CHOSEN += [(sequences.NETWORKS, name, way) for name in ("llama_cache", "lstm_tagger", "vocoder") for way in ("extended", "half", "basic")]

@@ -322,14 +322,14 @@ class Conformer(nn.Module):
         super().__init__()
         self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(4))
         self.feed = nn.Sequential(nn.Linear(width, 4 * width), nn.SiLU(), nn.Linear(4 * width, width))
-        self.attention = nn.MultiheadAttention(width, 4, batch_first=True)
+        self.attention = Block(width, 4, 2 * width)
         self.point1, self.depth = nn.Conv1d(width, 2 * width, 1), nn.Conv1d(width, width, 15, padding=7, groups=width)
         self.batch, self.point2 = nn.BatchNorm1d(width), nn.Conv1d(width, width, 1)
 
     def forward(self, x):
         x = x + 0.5 * self.feed(self.norms[0](x))
         y = self.norms[1](x)
-        x = x + self.attention(y, y, y, need_weights=False)[0]
+        x = x + self.attention(y)
         y = F.glu(self.point1(self.norms[2](x).transpose(1, 2)), 1)
         x = x + self.point2(F.silu(self.batch(self.depth(y)))).transpose(1, 2)
         return self.norms[3](x + 0.5 * self.feed(x))
