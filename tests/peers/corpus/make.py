@@ -8,6 +8,7 @@ counted, and is no failure of ours.
 
 import argparse
 import importlib
+import importlib.util
 import multiprocessing
 import os
 import pathlib
@@ -24,11 +25,10 @@ def tables():
     """{name: module} of all models that can be made here."""
     models = {}
     for module, package in MODULES.items():
-        try:
-            importlib.import_module(package)
-            models |= {name: module for name in importlib.import_module(module).MODELS}
-        except ImportError as missing:
-            print(f"left out: {module}, for want of {missing.name}", flush=True)
+        if importlib.util.find_spec(package) is None:
+            print(f"left out: {module}, for want of {package}", flush=True)
+            continue
+        models |= {name: module for name in importlib.import_module(module).MODELS}
     return models
 
 
