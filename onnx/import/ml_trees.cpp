@@ -159,9 +159,10 @@ std::optional<Tensor> sum_by_tree(const Tensor& x, const Trees& t, const Tensor&
     if (one >= 0) is_of[tree * static_cast<size_t>(targets) + static_cast<size_t>(one)] = 1;
   }
   const Tensor of_leaf =
-      gather(real_constant(x, dtype, {static_cast<int64_t>(count)}, weight), leaves);
+      of_leaves(real_constant(x, dtype, {static_cast<int64_t>(count)}, weight), leaves);
   if (targets == 1) return sum_in_dtype(of_leaf, {1}, true);
-  return matmul(of_leaf, real_constant(x, dtype, {trees, targets}, is_of));
+  // Stored, so that they are looked up once and not for each target.
+  return matmul(contiguous(of_leaf), real_constant(x, dtype, {trees, targets}, is_of));
 }
 
 // [rows, targets] from the leaf of each row in each tree.
@@ -189,7 +190,7 @@ Tensor aggregated(const Call& c, const Tensor& x, const Trees& t, int64_t target
     double& count = counts[static_cast<size_t>(t.weights.leaf[i] * targets + t.weights.target[i])];
     count = is_sum ? count + t.weights.weight[i] : t.weights.weight[i];
   }
-  const Tensor of_leaf = gather(real_constant(x, dtype, {nodes, targets}, counts), leaves);
+  const Tensor of_leaf = of_leaves(real_constant(x, dtype, {nodes, targets}, counts), leaves);
   if (is_sum) return share(sum_in_dtype(of_leaf, {1}));
   return aggregate == Aggregate::Min ? min(of_leaf, {1}) : max(of_leaf, {1});
 }

@@ -118,9 +118,12 @@ class Joiner {
     const Kernel split = split_at_exact_divisors(kernel.kernel);
     return known = work_in(KernelLoops(split), kernel.values, changes(root));
   }
+  static double all_work(const RowCosts& costs, std::span<const UOp> values) {
+    return costs.work() + costs.work_again(values) + costs.work_by_element(values);
+  }
   Work work_in(const KernelLoops& loops, std::span<const UOp> values, int64_t changes) const {
     const RowCosts costs(loops, machine_);
-    return {changes, costs.work() + costs.work_again(values), costs.staging_saves()};
+    return {changes, all_work(costs, values), costs.staging_saves()};
   }
 
   // Whether these very kernels were found not to join before; notes that they are being tried.
@@ -207,7 +210,7 @@ class Joiner {
     cost[JoinPart::Launch] = machine_.launch_seconds;
     cost[loops.has_product() ? JoinPart::Hidden : JoinPart::Traffic] =
         saved_seconds(bytes, machine_) - machine_.launch_seconds;
-    const double work = costs.work() + costs.work_again(values);
+    const double work = all_work(costs, values);
     cost[JoinPart::Recomputed] = (work - own.work - reader.work) / machine_.fma_rate;
     cost[JoinPart::Kept] = costs.staging_saves() - own.kept - reader.kept;
     return cost;

@@ -1,6 +1,7 @@
 #include "schedule/row_costs.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <unordered_map>
 #include <unordered_set>
@@ -12,6 +13,9 @@
 namespace tiny {
 
 namespace {
+
+// Columns that a register tile has at the most, as choose/packed_panel.cpp cuts them.
+constexpr double kVectorsOfTile = 3;
 
 // What is read as it lies in memory that the graph was given: a weight is packed for its product,
 // and rows that are computed for it are kept for all of its panels.
@@ -68,6 +72,28 @@ double RowCosts::work_again(std::span<const UOp> values) const {
     const auto at = times.find(u.node());
     if (at == times.end() || made_of_sums.contains(u.node())) continue;
     sum += work_of(u) * (at->second - 1);
+  }
+  return sum;
+}
+
+double RowCosts::work_by_element(std::span<const UOp> values) const {
+  if (machine_.computes_in_groups()) return 0;  // whose threads have an element each
+  const double lanes = static_cast<double>(machine_.vector_bytes) / loops_.widest_bytes();
+  double sum = 0;
+  for (const UOp& u : loops_.nodes()) {
+    if (!is_reduce(u) || u.src(0).op() != Op::Mul || !loops_.is_contraction(u)) continue;
+    for (const bool first : {true, false}) {
+      const UOp rows = u.src(0).src(first ? 0 : 1), matrix = u.src(0).src(first ? 1 : 0);
+      const double columns = loops_.extent(loops_.free(matrix) & ~loops_.free(rows)) / lanes;
+      if (!is_given(matrix, values) || columns < 1) continue;
+      // Rows of one step range that several panels want are filled into scratch, in lanes along it,
+      // and so are windows.
+      const RangeSet steps = loops_.closed(u) & loops_.free(rows);
+      if (std::popcount(steps) == 1 && columns > kVectorsOfTile) continue;
+      const std::vector<UOp> below = topological({&rows, 1});
+      if (std::ranges::any_of(below, is_reduce)) continue;
+      for (const UOp& v : below) sum += work_of(v) * (lanes - 1);
+    }
   }
   return sum;
 }

@@ -25,6 +25,9 @@ class RowCosts {
   // computed values is packed, so that what one of them is made of is made anew for each tile of
   // the other.  `values`: by parameter slot.
   double work_again(std::span<const UOp> values) const;
+  // Beyond that, arithmetic on the rows of a product with a matrix that is given: lanes lie along
+  // the matrix' columns, so that what rows are made of is computed element by element.
+  double work_by_element(std::span<const UOp> values) const;
   // Seconds less for values of rows that are wanted again: they are computed once and kept in
   // scratch.
   double staging_saves() const;

@@ -92,7 +92,7 @@ Dim range_count(const Dim& start, const Dim& limit, int64_t delta) {
   require(delta != 0, Status::InvalidArgument, "a range in steps of 0; wanted another step");
   const Dim span = delta > 0 ? limit - start : start - limit;
   const int64_t step = delta > 0 ? delta : checked_mul(delta, -1, "a range");
-  return decide_less_equal(1, span) ? floor_div(span + (step - 1), step) : Dim(0);
+  return decide_less_equal(0, span) ? floor_div(span + (step - 1), step) : Dim(0);
 }
 
 int64_t range_count(double start, double limit, double delta) {

@@ -28,5 +28,7 @@ struct Forest {
 // compared in x's dtype.  Error{InvalidArgument} for nodes or features that are not there and for
 // nodes that lead back to themselves.
 Tensor forest_leaves(const Tensor& x, const Forest& forest);
+// values[leaves], of values of all nodes along axis 0.
+Tensor of_leaves(const Tensor& values, const Tensor& leaves);
 
 }  // namespace tiny

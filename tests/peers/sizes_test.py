@@ -140,6 +140,16 @@ def one_size_decides_the_next():
         both.check((rng.random(40) * (rng.random(40) < share)).astype(np.float32))
 
 
+def a_range_counts_what_was_found():
+    both = Both([node("NonZero", ["x"], ["p"]), node("Shape", ["p"], ["s"]), node("Gather", ["s", "last"], ["n"]),
+                 node("Range", ["zero", "n", "one"], ["y"]), node("Range", ["zero", "n", "three"], ["z"])],
+                [("x", FLOAT, (30,))], [("y", INT64, 1), ("z", INT64, 1)],
+                last=np.int64(1), zero=np.int64(0), one=np.int64(1), three=np.int64(3))
+    rng = np.random.default_rng(8)
+    for share in (0, 0.1, 1):
+        both.check((rng.random(30) < share).astype(np.float32))
+
+
 def where_it_cannot_be_it_says_so():
     inner = helper.make_graph([node("NonZero", ["x"], ["q"]), node("ReduceSum", ["q"], ["s"], keepdims=0)], "inner", [],
                               [helper.make_tensor_value_info("s", INT64, [])])
@@ -163,7 +173,7 @@ def where_it_cannot_be_it_says_so():
 
 
 TESTS = (non_zero_and_what_follows, compress_along_axes, unique_rows, boxes_that_overlap, how_many_boxes_is_an_input,
-         one_size_decides_the_next, where_it_cannot_be_it_says_so)  # fmt: skip
+         one_size_decides_the_next, a_range_counts_what_was_found, where_it_cannot_be_it_says_so)  # fmt: skip
 
 if __name__ == "__main__":
     sys.exit(named_tests.run(TESTS))

@@ -130,5 +130,25 @@ TEST_F(JoinTest, HeadsThatArePutSideBySideKeepTheirRows) {
   }
 }
 
+// Rows that one tile of columns is multiplied with are made element by element, beside lanes of
+// columns: they are made beforehand.  For several tiles they are filled into scratch, in lanes.
+TEST_F(JoinTest, RowsOfAProductWithFewColumnsAreMadeBeforehand) {
+  const auto is_joined = [&](int64_t columns) {
+    const Tensor x = matmul(given({2048, 32}), given({32, 96}));
+    const Tensor rows = mul(x, hard_sigmoid(add(x, given({2048, 1})), 1.0 / 6, 0.5));
+    const Tensor y = matmul(rows, given({96, columns}));
+    const UOp wanted[] = {x.graph().make(Op::Contiguous, {x.node()}),
+                          y.graph().make(Op::Contiguous, {y.node()})};
+    std::vector<JoinTrial> trials;
+    make_schedule(wanted, avx512_machine(), true, {{}, &trials, nullptr});
+    const auto of_rows = std::ranges::find_if(
+        trials, [](const JoinTrial& t) { return shape_of(t.value) == Shape{2048, 96}; });
+    EXPECT_NE(of_rows, trials.end());
+    return of_rows != trials.end() && of_rows->joined;
+  };
+  EXPECT_TRUE(is_joined(128));
+  EXPECT_FALSE(is_joined(40));
+}
+
 }  // namespace
 }  // namespace tiny
