@@ -10,6 +10,7 @@
 #include <string>
 
 #include "call.h"
+#include "computed.h"
 
 namespace tiny_torch {
 
@@ -144,7 +145,22 @@ struct Choice {
   int64_t first = 0;  // where the axes of `places` stand in a result
 };
 
+// At most so many indices are looked at before they are used, if they are computed already.
+constexpr int64_t kCheckedIndicesMax = 4096;
+
+void check_range(const at::Tensor& index, int64_t axis, int64_t size) {
+  TORCH_CHECK_INDEX(size != 0 || index.numel() == 0, "index is out of bounds for dimension with size 0");
+  if (index.numel() > kCheckedIndicesMax || !index.is_privateuseone() || !is_computed(index)) return;
+  const V value = whole(read(index));
+  std::vector<int64_t> memory(static_cast<size_t>(index.numel()));
+  if (!memory.empty()) read(value, memory.data(), memory.size() * sizeof(int64_t));
+  for (const int64_t at : memory)
+    TORCH_CHECK_INDEX(at >= -size && at < size, "index ", at, " is out of bounds for dimension ", axis,
+                      " with size ", size);
+}
+
 std::vector<V> indices_of(const Call& c, size_t argument, std::vector<int64_t>& axes) {
+  const at::Tensor& self = c.tensor(0);
   std::vector<V> indices;
   int64_t axis = 0;
   for (const c10::IValue& item : c.argument(argument).toListRef()) {
@@ -155,10 +171,14 @@ std::vector<V> indices_of(const Call& c, size_t argument, std::vector<int64_t>& 
     const at::Tensor& index = item.toTensor();
     const V value = index.is_privateuseone() ? read(index) : read(index.to(c.tensor(0).device()));
     if (value.dtype() != TINY_BOOL && value.dtype() != TINY_UINT8) {
+      if (axis < self.dim()) check_range(index, axis, self.size(axis));
       indices.push_back(whole(value));
       axes.push_back(axis++);
       continue;
     }
+    if (value.dtype() == TINY_UINT8)
+      TORCH_WARN(
+          "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.");
     const V found = positions_of(value);
     const int64_t count = found.size(0);
     for (int64_t k = 0; k < value.rank(); ++k) {
@@ -169,12 +189,29 @@ std::vector<V> indices_of(const Call& c, size_t argument, std::vector<int64_t>& 
   return indices;
 }
 
+bool broadcasts(at::IntArrayRef a, at::IntArrayRef b) {
+  for (size_t i = 1; i <= std::min(a.size(), b.size()); ++i) {
+    const int64_t first = a[a.size() - i];
+    const int64_t second = b[b.size() - i];
+    if (first != second && first != 1 && second != 1) return false;
+  }
+  return true;
+}
+
 Choice choose(const Call& c, size_t argument) {
   std::vector<int64_t> axes;
   const std::vector<V> indices = indices_of(c, argument, axes);
   const V self = c.value(0);
   TORCH_CHECK_INDEX(static_cast<int64_t>(axes.size()) <= self.rank(),
                     "too many indices for tensor of dimension ", self.rank());
+  at::DimVector places;
+  for (const V& index : indices) {
+    const Sizes shape = index.shape();
+    TORCH_CHECK_INDEX(places.empty() || broadcasts(places, shape),
+                      "shape mismatch: indexing tensors could not be broadcast together with shapes ",
+                      at::IntArrayRef(places), ", ", at::IntArrayRef(shape));
+    places = at::infer_size_dimvector(places, shape);
+  }
   Choice choice;
   choice.order = axes;
   choice.indexed = axes.size();
@@ -232,6 +269,9 @@ void index_put(Call& c) {  // self, indices, values, accumulate
   Sizes result;
   for (const int64_t axis : placed_order(choice, rest, false))
     result.push_back(shape[static_cast<size_t>(axis)]);
+  TORCH_CHECK(at::is_expandable_to(c.tensor(2).sizes(), result), "shape mismatch: value tensor of shape ",
+              c.tensor(2).sizes(), " cannot be broadcast to indexing result of shape ",
+              at::IntArrayRef(result));
   const V values = expand(cast(c.value(2), choice.rows.dtype()), result);
   const V ordered = reshape(permute(values, placed_order(choice, rest, true)), updates);
   const int64_t column[] = {count, 1};

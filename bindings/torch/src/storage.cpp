@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "computed.h"
 #include "layout.h"
 
 namespace tiny_torch {
@@ -390,6 +391,20 @@ void write(const at::Tensor& tensor, const Value& value) {
 }
 void write_new(const at::Tensor& tensor, const Value& value) {
   put(tensor, value, true);
+}
+
+bool is_computed(const at::Tensor& tensor) {
+  const std::lock_guard guard(lock());
+  return !place_of(tensor).contents.is_pending;
+}
+
+void write_elements(const at::Tensor& tensor, const Value& value) {
+  const std::lock_guard guard(lock());
+  const bool is_whole = value.dtype() == dtype_of(tensor.scalar_type()) && !tensor.is_neg() &&
+                        has_sizes(value, tensor.sizes()) &&
+                        covers(place_of(tensor).contents, tensor);
+  put(tensor, value, true);
+  if (is_whole) place_of(tensor).contents.is_pending = false;
 }
 
 bool copy_whole(const at::Tensor& source, const at::Tensor& target) {

@@ -9,6 +9,7 @@
 
 #include <string>
 
+#include "computed.h"
 #include "storage.h"
 
 namespace tiny_torch {
@@ -126,8 +127,8 @@ void copy_from_host(const Tensor& source, const Tensor& target) {
   // A number is part of kernels, as a number of a program is.
   const Tensor rows = source.contiguous();
   const at::IntArrayRef sizes = rows.sizes();
-  write_new(target, from_data(dtype_of(rows.scalar_type(), "copy_"), {sizes.data(), sizes.size()},
-                              rows.const_data_ptr(), rows.nbytes()));
+  write_elements(target, from_data(dtype_of(rows.scalar_type(), "copy_"), {sizes.data(), sizes.size()},
+                                   rows.const_data_ptr(), rows.nbytes()));
 }
 
 void copy_to_host(const Tensor& source, const Tensor& target) {
