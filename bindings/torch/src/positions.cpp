@@ -179,10 +179,6 @@ std::vector<V> indices_of(const Call& c, size_t argument, std::vector<int64_t>& 
       axes.push_back(axis++);
       continue;
     }
-    if (value.dtype() == TINY_UINT8)
-      TORCH_WARN(
-          "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool "
-          "instead.");
     const V found = positions_of(value);
     const int64_t count = found.size(0);
     for (int64_t k = 0; k < value.rank(); ++k) {
@@ -191,6 +187,14 @@ std::vector<V> indices_of(const Call& c, size_t argument, std::vector<int64_t>& 
     }
   }
   return indices;
+}
+
+void warn_of_bytes(const Call& c, size_t argument) {
+  for (const c10::IValue& item : c.argument(argument).toListRef())
+    if (item.isTensor() && item.toTensor().defined() && item.toTensor().scalar_type() == at::kByte)
+      TORCH_WARN(
+          "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool "
+          "instead.");
 }
 
 bool broadcasts(at::IntArrayRef a, at::IntArrayRef b) {
@@ -264,6 +268,7 @@ void index(Call& c) {  // self, indices
 void index_put(Call& c) {  // self, indices, values, accumulate
   warn_of_repeats(c.tensor(0), "index_put_");
   at::assert_no_overlap(c.tensor(0), c.tensor(2));
+  warn_of_bytes(c, 1);  // index, which reads, is warned of before it comes here
   const Choice choice = choose(c, 1);
   const int64_t rest = choice.rows.rank() - 1;
   const int64_t count = choice.places.numel();
