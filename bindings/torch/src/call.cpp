@@ -103,7 +103,8 @@ void add_rows(torch::Library& library, std::span<const Row> rows) {
 
 Value value_of_number(const at::Scalar& given, tiny_dtype dtype) {
   if (given.isIntegral(true)) {
-    const int64_t value = given.toLong();
+    const int64_t value =
+        given.isUnsigned() ? static_cast<int64_t>(given.toUInt64()) : given.toLong();
     return dtype >= TINY_FLOAT16 ? number(dtype, static_cast<double>(value))
                                  : integer(dtype, value);
   }

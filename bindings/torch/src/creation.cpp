@@ -1,9 +1,12 @@
 // Rows that fill tensors: with a number, by a mask, with what depends on places, with random
 // numbers.
+#include <ATen/MemoryOverlap.h>
+
 #include <cmath>
 #include <numbers>
 
 #include "call.h"
+#include "checks.h"
 #include "generator.h"
 
 namespace tiny_torch {
@@ -39,6 +42,8 @@ void masked_fill(Call& c, const V& value) {  // self, mask, value
   TORCH_CHECK(c.tensor(1).scalar_type() == at::kBool,
               "masked_fill_ only supports boolean masks, but got mask with dtype ",
               c.tensor(1).scalar_type());
+  warn_of_repeats(c.tensor(0), "masked_fill_");
+  at::assert_no_partial_overlap(c.tensor(0), c.tensor(1));
   const V self = c.value(0);
   write(c.tensor(0), where(c.value(1), cast(value, self.dtype()), self));
 }
@@ -135,37 +140,44 @@ V uniform_for(const Call& c, size_t generator) {
               self.scalar_type());
   return uniform(c, generator, sizes_of(self), drawn(self));
 }
+// What is drawn becomes the tensor.
+void put_drawn(const at::Tensor& self, const V& drawn) {
+  at::assert_no_internal_overlap(self);
+  write_new(self, drawn);
+}
 void fill_uniform(Call& c) {  // self, from, to, generator
   const double low = c.real(1);
   const double high = c.real(2);
   TORCH_CHECK(low <= high, "uniform_ expects to return a [from, to) range, but found from=", low,
               " > to=", high);
   const V unit = uniform_for(c, 3);
-  write_new(c.tensor(0), unit * number(unit.dtype(), high - low) + number(unit.dtype(), low));
+  put_drawn(c.tensor(0), unit * number(unit.dtype(), high - low) + number(unit.dtype(), low));
 }
 void fill_normal(Call& c) {  // self, mean, std, generator
   const at::Tensor& self = c.tensor(0);
   TORCH_CHECK(c.real(2) >= 0, "normal expects std >= 0.0, but found std ", c.real(2));
   const V unit = normal(c, 3, sizes_of(self), drawn(self));
-  write_new(self, unit * number(unit.dtype(), c.real(2)) + number(unit.dtype(), c.real(1)));
+  put_drawn(self, unit * number(unit.dtype(), c.real(2)) + number(unit.dtype(), c.real(1)));
 }
 void fill_exponential(Call& c) {  // self, lambd, generator
+  TORCH_CHECK(c.real(1) > 0, "exponential_ expects lambda > 0.0, but found lambda=", c.real(1));
   const V unit = uniform_for(c, 2);
-  write_new(c.tensor(0), -unary(TINY_LOG1P, -unit) / number(unit.dtype(), c.real(1)));
+  put_drawn(c.tensor(0), -unary(TINY_LOG1P, -unit) / number(unit.dtype(), c.real(1)));
 }
 void fill_cauchy(Call& c) {  // self, median, sigma, generator
+  TORCH_CHECK(c.real(2) > 0, "cauchy_ expects sigma > 0.0, but found sigma=", c.real(2));
   const V unit = uniform_for(c, 3);
   const V angle = (unit - 0.5) * std::numbers::pi;
-  write_new(c.tensor(0), unary(TINY_SIN, angle) / unary(TINY_COS, angle) * c.real(2) + c.real(1));
+  put_drawn(c.tensor(0), unary(TINY_SIN, angle) / unary(TINY_COS, angle) * c.real(2) + c.real(1));
 }
 void fill_log_normal(Call& c) {  // self, mean, std, generator
   const at::Tensor& self = c.tensor(0);
   const V unit = normal(c, 3, sizes_of(self), drawn(self));
-  write_new(self, unary(TINY_EXP, unit * c.real(2) + c.real(1)));
+  put_drawn(self, unary(TINY_EXP, unit * c.real(2) + c.real(1)));
 }
 void fill_geometric(Call& c) {  // self, p, generator
   const V unit = uniform(c, 2, sizes_of(c.tensor(0)), TINY_FLOAT32);
-  write_new(c.tensor(0),
+  put_drawn(c.tensor(0),
             unary(TINY_FLOOR, unary(TINY_LOG1P, -unit) / std::log1p(-c.real(1))) + 1.0);
 }
 void fill_integers(Call& c, size_t generator, int64_t low, int64_t high) {
@@ -177,7 +189,7 @@ void fill_integers(Call& c, size_t generator, int64_t low, int64_t high) {
   tiny_tensor* out = nullptr;
   check(
       tiny_random_integers(key.handle(), TINY_INT64, sizes.data(), sizes.size(), low, high, &out));
-  write_new(self, V(out));
+  put_drawn(self, V(out));
 }
 // The whole numbers that a dtype has one after the other.
 int64_t whole_end(at::ScalarType type) {
@@ -216,12 +228,12 @@ void fill_random_from(Call& c) {  // self, from, to, generator
 void fill_bernoulli(Call& c) {  // self, p, generator
   TORCH_CHECK(c.real(1) >= 0 && c.real(1) <= 1,
               "bernoulli_ expects p to be in [0, 1], but got p=", c.real(1));
-  write_new(c.tensor(0), compare(TINY_LT, uniform(c, 2, sizes_of(c.tensor(0)), TINY_FLOAT32),
+  put_drawn(c.tensor(0), compare(TINY_LT, uniform(c, 2, sizes_of(c.tensor(0)), TINY_FLOAT32),
                                  number(TINY_FLOAT32, c.real(1))));
 }
 void fill_bernoulli_by_tensor(Call& c) {
   const V p = c.value(1);
-  write_new(c.tensor(0), compare(TINY_LT, uniform(c, 2, sizes_of(c.tensor(0)), wide(p.dtype())),
+  put_drawn(c.tensor(0), compare(TINY_LT, uniform(c, 2, sizes_of(c.tensor(0)), wide(p.dtype())),
                                  cast(p, wide(p.dtype()))));
 }
 void bernoulli(Call& c) {  // self, generator

@@ -153,6 +153,12 @@ V lerp(const V& from, const V& to, const V& weight) {
   const V back = to - (to - from) * (1.0 - weight);
   return where(compare(TINY_LT, unary(TINY_ABS, weight), 0.5), ahead, back);
 }
+V add_quotient(Given o) {
+  TORCH_CHECK(o.dtype >= TINY_FLOAT16,
+              "Integer division with addcdiv is no longer supported, and in a "
+              "future release addcdiv will perform a true division of tensor1 and tensor2.");
+  return o[0] + scaled(o, o[1] / o[2], 0);
+}
 V remainder(Given o) {
   return binary(TINY_FLOOR_MOD, o[0], o[1]);
 }
@@ -191,7 +197,7 @@ constexpr PointwiseRow kArithmetic[] = {
     {"xlogy.Tensor", Types::Float, xlogy},
     {"heaviside", Types::Same, heaviside},
     {"addcmul", Types::Same, [](Given o) { return o[0] + scaled(o, o[1] * o[2], 0); }},
-    {"addcdiv", Types::Same, [](Given o) { return o[0] + scaled(o, o[1] / o[2], 0); }},
+    {"addcdiv", Types::Same, add_quotient},
     {"lerp.Tensor", Types::Same, [](Given o) { return lerp(o[0], o[1], o[2]); }},
     {"lerp.Scalar", Types::Same, [](Given o) { return lerp(o[0], o[1], o.number(0)); }},
     {"where.self", Types::Condition, [](Given o) { return where(truth(o[0]), o[1], o[2]); }},
@@ -232,6 +238,14 @@ constexpr PointwiseRow kLogic[] = {
     {"bitwise_xor.Tensor", Types::Same, pair<TINY_XOR>},
     {"bitwise_left_shift.Tensor", Types::Same, pair<TINY_SHL>},
     {"bitwise_right_shift.Tensor", Types::Same, pair<TINY_SHR>},
+    {"__lshift__.Tensor", Types::Same, pair<TINY_SHL>},
+    {"__lshift__.Scalar", Types::Same, pair<TINY_SHL>},
+    {"__ilshift__.Tensor", Types::Same, pair<TINY_SHL>},
+    {"__ilshift__.Scalar", Types::Same, pair<TINY_SHL>},
+    {"__rshift__.Tensor", Types::Same, pair<TINY_SHR>},
+    {"__rshift__.Scalar", Types::Same, pair<TINY_SHR>},
+    {"__irshift__.Tensor", Types::Same, pair<TINY_SHR>},
+    {"__irshift__.Scalar", Types::Same, pair<TINY_SHR>},
 };
 
 constexpr PointwiseRow kFunctions[] = {

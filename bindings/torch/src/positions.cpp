@@ -10,6 +10,8 @@
 #include <string>
 
 #include "call.h"
+#include "checks.h"
+#include "computed.h"
 
 namespace tiny_torch {
 
@@ -144,7 +146,24 @@ struct Choice {
   int64_t first = 0;  // where the axes of `places` stand in a result
 };
 
+// At most so many indices are looked at before they are used, if they are computed already.
+constexpr int64_t kCheckedIndicesMax = 4096;
+
+void check_range(const at::Tensor& index, int64_t axis, int64_t size) {
+  TORCH_CHECK_INDEX(size != 0 || index.numel() == 0,
+                    "index is out of bounds for dimension with size 0");
+  if (index.numel() > kCheckedIndicesMax || !index.is_privateuseone() || !is_computed(index))
+    return;
+  const V value = whole(read(index));
+  std::vector<int64_t> memory(static_cast<size_t>(index.numel()));
+  if (!memory.empty()) read(value, memory.data(), memory.size() * sizeof(int64_t));
+  for (const int64_t at : memory)
+    TORCH_CHECK_INDEX(at >= -size && at < size, "index ", at, " is out of bounds for dimension ",
+                      axis, " with size ", size);
+}
+
 std::vector<V> indices_of(const Call& c, size_t argument, std::vector<int64_t>& axes) {
+  const at::Tensor& self = c.tensor(0);
   std::vector<V> indices;
   int64_t axis = 0;
   for (const c10::IValue& item : c.argument(argument).toListRef()) {
@@ -155,6 +174,7 @@ std::vector<V> indices_of(const Call& c, size_t argument, std::vector<int64_t>& 
     const at::Tensor& index = item.toTensor();
     const V value = index.is_privateuseone() ? read(index) : read(index.to(c.tensor(0).device()));
     if (value.dtype() != TINY_BOOL && value.dtype() != TINY_UINT8) {
+      if (axis < self.dim()) check_range(index, axis, self.size(axis));
       indices.push_back(whole(value));
       axes.push_back(axis++);
       continue;
@@ -169,12 +189,38 @@ std::vector<V> indices_of(const Call& c, size_t argument, std::vector<int64_t>& 
   return indices;
 }
 
+void warn_of_bytes(const Call& c, size_t argument) {
+  for (const c10::IValue& item : c.argument(argument).toListRef())
+    if (item.isTensor() && item.toTensor().defined() && item.toTensor().scalar_type() == at::kByte)
+      TORCH_WARN(
+          "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool "
+          "instead.");
+}
+
+bool broadcasts(at::IntArrayRef a, at::IntArrayRef b) {
+  for (size_t i = 1; i <= std::min(a.size(), b.size()); ++i) {
+    const int64_t first = a[a.size() - i];
+    const int64_t second = b[b.size() - i];
+    if (first != second && first != 1 && second != 1) return false;
+  }
+  return true;
+}
+
 Choice choose(const Call& c, size_t argument) {
   std::vector<int64_t> axes;
   const std::vector<V> indices = indices_of(c, argument, axes);
   const V self = c.value(0);
   TORCH_CHECK_INDEX(static_cast<int64_t>(axes.size()) <= self.rank(),
                     "too many indices for tensor of dimension ", self.rank());
+  at::DimVector places;
+  for (const V& index : indices) {
+    const Sizes shape = index.shape();
+    TORCH_CHECK_INDEX(
+        places.empty() || broadcasts(places, shape),
+        "shape mismatch: indexing tensors could not be broadcast together with shapes ",
+        at::IntArrayRef(places), ", ", at::IntArrayRef(shape));
+    places = at::infer_size_dimvector(places, shape);
+  }
   Choice choice;
   choice.order = axes;
   choice.indexed = axes.size();
@@ -220,6 +266,9 @@ void index(Call& c) {  // self, indices
   c.give(0, permute(gather(choice.rows, choice.places, 0), placed_order(choice, rest, false)));
 }
 void index_put(Call& c) {  // self, indices, values, accumulate
+  warn_of_repeats(c.tensor(0), "index_put_");
+  at::assert_no_overlap(c.tensor(0), c.tensor(2));
+  warn_of_bytes(c, 1);  // index, which reads, is warned of before it comes here
   const Choice choice = choose(c, 1);
   const int64_t rest = choice.rows.rank() - 1;
   const int64_t count = choice.places.numel();
@@ -232,6 +281,9 @@ void index_put(Call& c) {  // self, indices, values, accumulate
   Sizes result;
   for (const int64_t axis : placed_order(choice, rest, false))
     result.push_back(shape[static_cast<size_t>(axis)]);
+  TORCH_CHECK(at::is_expandable_to(c.tensor(2).sizes(), result),
+              "shape mismatch: value tensor of shape ", c.tensor(2).sizes(),
+              " cannot be broadcast to indexing result of shape ", at::IntArrayRef(result));
   const V values = expand(cast(c.value(2), choice.rows.dtype()), result);
   const V ordered = reshape(permute(values, placed_order(choice, rest, true)), updates);
   const int64_t column[] = {count, 1};
@@ -338,6 +390,8 @@ void copy_rows_at(Call& c) {  // self, dim, index, source
          like(scattered(a, axis, row_index(c.value(2), source, axis), source, "none"), c.value(0)));
 }
 void fill_rows(Call& c, const V& value) {  // self, dim, index, value
+  warn_of_repeats(c.tensor(0), "index_fill_");
+  at::assert_no_partial_overlap(c.tensor(0), c.tensor(2));
   const V a = with_axis(c.value(0));
   const int64_t axis = at::maybe_wrap_dim(c.integer(1), a.rank());
   Sizes shape = a.shape();
@@ -403,6 +457,7 @@ constexpr Row kPositions[] = {
     {"gather.out", gather_along},
     {"nonzero", nonzero},
     {"masked_select", select_by_mask},
+    {"masked_select.out", select_by_mask},
     {"take", take},
     {"index.Tensor_out", index},
     {"_index_put_impl_", index_put},

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "computed.h"
 #include "layout.h"
 
 namespace tiny_torch {
@@ -165,14 +166,17 @@ size_t item_bytes(tiny_dtype dtype) {
   return tiny_dtype_size(dtype);
 }
 
-// The bits of `flat` as elements of another size: no operation of the engine, so memory is read.
-Value recut(const Value& flat, tiny_dtype dtype, size_t bytes) {
-  const auto held = static_cast<size_t>(flat.numel()) * item_bytes(flat.dtype());
-  std::vector<std::byte> memory(std::max(held, bytes));
-  if (held) read(flat, memory.data(), held);
-  const size_t count = bytes / item_bytes(dtype);
-  const int64_t size = static_cast<int64_t>(count);
-  return from_data(dtype, {&size, 1}, memory.data(), count * item_bytes(dtype));
+// The bits of `flat` as elements of another size, as many as are whole among `bytes`; zeros follow
+// what it holds.
+Value recut_to(const Value& flat, tiny_dtype dtype, size_t bytes) {
+  const size_t item = item_bytes(flat.dtype());
+  const size_t wanted = bytes / item_bytes(dtype) * item_bytes(dtype);
+  const int64_t zero = 0;
+  const int64_t change = static_cast<int64_t>((wanted + item - 1) / item) - flat.numel();
+  const Value whole = change ? pad(flat, {&zero, 1}, {&change, 1}, 0) : flat;
+  const Value made = recut(whole, dtype);
+  const int64_t count = static_cast<int64_t>(wanted / item_bytes(dtype));
+  return made.numel() == count ? made : slice_axis(made, 0, 0, count);
 }
 
 // A form as elements in the order of the storage.
@@ -197,16 +201,14 @@ Value flat_of(Contents& contents, tiny_dtype dtype) {
   }
   const tiny_dtype held = contents.flat.dtype();
   if (held == dtype) return contents.flat;
-  if (item_bytes(held) != item_bytes(dtype)) return recut(contents.flat, dtype, contents.bytes);
-  if (held == TINY_BOOL || dtype == TINY_BOOL) return cast(contents.flat, dtype);
-  return bitcast(contents.flat, dtype);
+  return recut_to(contents.flat, dtype, contents.bytes);
 }
 
 // The same to see as a layout: what no movement makes addresses the elements of a cell.
 Value flat_for(Contents& contents, tiny_dtype dtype, const Layout& layout) {
   const Value flat = flat_of(contents, dtype);
   if (contents.is_in_order || is_movement(layout, flat.numel())) return flat;
-  contents.flat = fresh(contents.flat);
+  contents.flat = clone(contents.flat);
   contents.is_in_order = true;
   return flat_of(contents, dtype);
 }
@@ -268,7 +270,7 @@ void write_part(const Place& place, const at::Tensor& tensor, Value value) {
   } else {
     Value flat = flat_for(contents, value.dtype(), target);
     if (std::exchange(contents.is_shared, false)) {
-      flat = fresh(flat);
+      flat = clone(flat);
       contents.is_in_order = true;
     }
     assign(view_of(flat, target), value);
@@ -391,6 +393,42 @@ void write_new(const at::Tensor& tensor, const Value& value) {
   put(tensor, value, true);
 }
 
+bool is_computed(const at::Tensor& tensor) {
+  const std::lock_guard guard(lock());
+  return !place_of(tensor).contents.is_pending;
+}
+
+void write_elements(const at::Tensor& tensor, const Value& value) {
+  const std::lock_guard guard(lock());
+  const bool is_whole = value.dtype() == dtype_of(tensor.scalar_type()) && !tensor.is_neg() &&
+                        has_sizes(value, tensor.sizes()) &&
+                        covers(place_of(tensor).contents, tensor);
+  put(tensor, value, true);
+  if (is_whole) place_of(tensor).contents.is_pending = false;
+}
+
+bool copy_whole(const at::Tensor& source, const at::Tensor& target) {
+  if (source.scalar_type() != target.scalar_type() || source.sizes() != target.sizes() ||
+      source.strides() != target.strides() || source.is_neg() || target.is_neg())
+    return false;
+  const std::lock_guard guard(lock());
+  const Place from = place_of(source);
+  const Place to = place_of(target);
+  if (from.offset || to.offset || !covers(from.contents, source) || !covers(to.contents, target) ||
+      !(from.contents.form || from.contents.flat))
+    return false;
+  from.contents.is_shared = true;
+  to.contents.form = from.contents.form;
+  to.contents.sizes = from.contents.sizes;
+  to.contents.strides = from.contents.strides;
+  to.contents.flat = from.contents.flat;
+  to.contents.is_shared = true;
+  to.contents.is_own_cell = from.contents.is_own_cell;
+  to.contents.is_in_order = from.contents.is_in_order;
+  note_write(to.contents);
+  return true;
+}
+
 void flush() {
   const std::lock_guard guard(lock());
   if (pending_writes == 0) return;
@@ -421,7 +459,7 @@ void resize_bytes(const c10::Storage& storage, size_t bytes) {
     const Value flat = flat_of(old, dtype);
     const size_t item = item_bytes(dtype);
     if (bytes % item || old.bytes % item) {
-      made.flat = recut(flat, TINY_UINT8, bytes);
+      made.flat = recut_to(recut(flat, TINY_UINT8), TINY_UINT8, bytes);
     } else {
       const int64_t zero = 0;
       const int64_t change = static_cast<int64_t>(bytes / item) - flat.numel();

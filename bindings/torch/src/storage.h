@@ -39,6 +39,10 @@ void write(const at::Tensor& tensor, const Value& value);
 // handle.
 void write_new(const at::Tensor& tensor, const Value& value);
 
+// A copy of a whole storage to another is its value as it is: objects are copied as bytes, whatever
+// they hold.  False, and nothing is done, for other copies.
+bool copy_whole(const at::Tensor& source, const at::Tensor& target);
+
 // Computes what every living storage waits for, in one schedule.
 void flush();
 // How often there was something to compute.

@@ -1,14 +1,18 @@
 // Operators that make, view, resize and copy tensors: all that PyTorch has no other kernel for.
 // Sizes, strides and offsets are PyTorch's own; only copies reach the engine.
+#include <ATen/Context.h>
 #include <ATen/EmptyTensor.h>
 #include <ATen/ExpandUtils.h>
 #include <ATen/MemoryOverlap.h>
 #include <ATen/NativeFunctions.h>
 #include <ATen/native/Resize.h>
+#include <ATen/native/ResizeCommon.h>
+#include <ATen/native/TensorFactories.h>
 #include <torch/library.h>
 
 #include <string>
 
+#include "computed.h"
 #include "storage.h"
 
 namespace tiny_torch {
@@ -27,20 +31,30 @@ at::ScalarType made_type(std::optional<at::ScalarType> type, std::optional<at::L
   return made;
 }
 
+// With torch.use_deterministic_algorithms memory that nobody wrote has one value.
+bool fills_memory() {
+  const at::Context& context = at::globalContext();
+  return context.deterministicAlgorithms() && context.deterministicFillUninitializedMemory();
+}
+Tensor filled(Tensor made) {
+  if (fills_memory()) at::native::fill_empty_deterministic_(made);
+  return made;
+}
+
 Tensor empty(at::IntArrayRef sizes, std::optional<at::ScalarType> type,
              std::optional<at::Layout> layout, std::optional<at::Device>, std::optional<bool> pin,
              std::optional<at::MemoryFormat> format) {
   TORCH_CHECK(!pin.value_or(false), "Only dense CPU tensors can be pinned");
-  return at::detail::empty_generic(sizes, allocator(), kKeys, made_type(type, layout, "empty"),
-                                   format);
+  return filled(at::detail::empty_generic(sizes, allocator(), kKeys,
+                                          made_type(type, layout, "empty"), format));
 }
 
 Tensor empty_strided(at::IntArrayRef sizes, at::IntArrayRef strides,
                      std::optional<at::ScalarType> type, std::optional<at::Layout> layout,
                      std::optional<at::Device>, std::optional<bool> pin) {
   TORCH_CHECK(!pin.value_or(false), "Only dense CPU tensors can be pinned");
-  return at::detail::empty_strided_generic(sizes, strides, allocator(), kKeys,
-                                           made_type(type, layout, "empty_strided"));
+  return filled(at::detail::empty_strided_generic(sizes, strides, allocator(), kKeys,
+                                                  made_type(type, layout, "empty_strided")));
 }
 
 Tensor zeros(at::IntArrayRef sizes, std::optional<at::ScalarType> type,
@@ -62,6 +76,7 @@ void grow(c10::TensorImpl& tensor) {
 const Tensor& resize_(const Tensor& self, at::IntArrayRef sizes,
                       std::optional<at::MemoryFormat> format) {
   c10::TensorImpl& impl = *self.unsafeGetTensorImpl();
+  const size_t held = impl.unsafe_storage() ? impl.unsafe_storage().nbytes() : 0;
   if (impl.sizes() != sizes) {
     impl.set_sizes_contiguous(sizes);
     grow(impl);
@@ -70,6 +85,7 @@ const Tensor& resize_(const Tensor& self, at::IntArrayRef sizes,
     TORCH_CHECK(*format != at::MemoryFormat::Preserve, "Unsupported memory format", *format);
     impl.empty_tensor_restride(*format);
   }
+  if (fills_memory()) at::native::fill_resize_deterministic_(self, static_cast<int64_t>(held));
   return self;
 }
 
@@ -126,8 +142,9 @@ void copy_from_host(const Tensor& source, const Tensor& target) {
   // A number is part of kernels, as a number of a program is.
   const Tensor rows = source.contiguous();
   const at::IntArrayRef sizes = rows.sizes();
-  write_new(target, from_data(dtype_of(rows.scalar_type(), "copy_"), {sizes.data(), sizes.size()},
-                              rows.const_data_ptr(), rows.nbytes()));
+  write_elements(target,
+                 from_data(dtype_of(rows.scalar_type(), "copy_"), {sizes.data(), sizes.size()},
+                           rows.const_data_ptr(), rows.nbytes()));
 }
 
 void copy_to_host(const Tensor& source, const Tensor& target) {
@@ -157,7 +174,7 @@ Tensor copy_from(const Tensor& self, const Tensor& target, bool) {
     return target;
   }
   if (self.sizes() == target.sizes()) at::assert_no_partial_overlap(target, self);
-  write(target, tiny_torch::read(self));
+  if (!copy_whole(self, target)) write(target, tiny_torch::read(self));
   return target;
 }
 
@@ -167,6 +184,7 @@ Tensor copy_from_and_resize(const Tensor& self, const Tensor& target) {
 }
 
 at::Scalar local_scalar_dense(const Tensor& self) {
+  TORCH_CHECK(self.numel() > 0, "_local_scalar_dense: Empty tensor not supported");
   const Tensor host = at::empty(self.sizes(), self.options().device(at::kCPU));
   copy_to_host(self, host);
   return host.item();

@@ -146,14 +146,8 @@ Value arange(tiny_dtype dtype, int64_t count) {
   return made([&](tiny_tensor** out) { return tiny_arange(context(), dtype, count, out); });
 }
 
-Value fresh(const Value& value) {
-  tiny_node* node = nullptr;
-  check(tiny_tensor_node(value.handle(), &node));
-  tiny_tensor* out = nullptr;
-  const tiny_status status = tiny_node_tensor(node, &out);
-  tiny_node_release(node);
-  check(status);
-  return Value(out);
+Value clone(const Value& a) {
+  return made([&](tiny_tensor** out) { return tiny_clone(a.handle(), out); });
 }
 
 Value reshape(const Value& a, SizesRef sizes) {
@@ -237,6 +231,51 @@ Value cast(const Value& a, tiny_dtype dtype) {
 Value bitcast(const Value& a, tiny_dtype dtype) {
   if (a.dtype() == dtype) return a;
   return made([&](tiny_tensor** out) { return tiny_bitcast(a.handle(), dtype, out); });
+}
+
+namespace {
+
+tiny_dtype word_of(size_t bytes) {
+  switch (bytes) {
+    case 1:
+      return TINY_UINT8;
+    case 2:
+      return TINY_UINT16;
+    case 4:
+      return TINY_UINT32;
+    default:
+      return TINY_UINT64;
+  }
+}
+
+// 0, 8 * bytes, .. for `count` parts of a word.
+Value shifts(tiny_dtype word, size_t count, size_t bytes) {
+  return arange(word, static_cast<int64_t>(count)) * static_cast<double>(8 * bytes);
+}
+
+}  // namespace
+
+Value recut(const Value& a, tiny_dtype dtype) {
+  if (a.dtype() == TINY_BOOL) return recut(cast(a, TINY_UINT8), dtype);
+  if (dtype == TINY_BOOL) return compare(TINY_NE, recut(a, TINY_UINT8), 0);
+  const size_t held = tiny_dtype_size(a.dtype());
+  const size_t wanted = tiny_dtype_size(dtype);
+  if (held == wanted) return bitcast(a, dtype);
+  const Value words = bitcast(a, word_of(held));
+  const int64_t count = a.numel() * static_cast<int64_t>(held) / static_cast<int64_t>(wanted);
+  if (held > wanted) {
+    const int64_t column[] = {a.numel(), 1};
+    const Value moved =
+        binary(TINY_SHR, reshape(words, column), shifts(word_of(held), held / wanted, wanted));
+    const Value parts =
+        binary(TINY_AND, moved,
+               constant(word_of(held), std::ldexp(1.0, static_cast<int>(8 * wanted)) - 1));
+    return bitcast(reshape(cast(parts, word_of(wanted)), {&count, 1}), dtype);
+  }
+  const int64_t rows[] = {count, static_cast<int64_t>(wanted / held)};
+  const Value parts = binary(TINY_SHL, cast(reshape(words, rows), word_of(wanted)),
+                             shifts(word_of(wanted), wanted / held, held));
+  return bitcast(cast(reduce(TINY_SUM, parts, Sizes{1}, false), word_of(wanted)), dtype);
 }
 
 Value unary(tiny_unary_op op, const Value& a) {

@@ -60,7 +60,7 @@ Value number(tiny_dtype dtype, double value);
 Value integer(tiny_dtype dtype, int64_t value);
 Value arange(tiny_dtype dtype, int64_t count);
 // The same elements in a cell of its own: a write to one is not a write to the other.
-Value fresh(const Value& value);
+Value clone(const Value& a);
 
 // ---- Movement -----------------------------------------------------------------------------------
 
@@ -81,6 +81,9 @@ Value transpose(const Value& a, int64_t first, int64_t second);
 
 Value cast(const Value& a, tiny_dtype dtype);
 Value bitcast(const Value& a, tiny_dtype dtype);
+// The bits of one axis as elements of whatever size, of which they are a whole number: the first
+// element of a group is the lowest part.
+Value recut(const Value& a, tiny_dtype dtype);
 Value unary(tiny_unary_op op, const Value& a);
 Value binary(tiny_binary_op op, const Value& a, const Value& b);
 Value compare(tiny_compare_op op, const Value& a, const Value& b);

@@ -39,8 +39,12 @@ class Device(unittest.TestCase):
             self.assertTrue(torch.equal(x.to("tiny").cpu(), x))
             self.assertTrue(torch.equal((x.to("tiny") == x.to("tiny")[2]).cpu(), x == x[2]))
         x = torch.arange(4, dtype=torch.int32)
-        for dtype in (torch.float32, torch.int16, torch.int64, torch.uint8):
+        for dtype in (torch.float32, torch.int16, torch.int64, torch.uint8, torch.float16, torch.float64):
             self.assertTrue(torch.equal(x.to("tiny").view(dtype).cpu(), x.view(dtype)))
+            self.assertTrue(torch.equal(x.to("tiny").view(dtype).view(torch.int32).cpu(), x))
+        y = x.to("tiny")
+        y.view(torch.uint8)[5] = 3
+        self.assertEqual(y.tolist(), [0, 1 + 3 * 256, 2, 3])
 
     def test_memory_formats_are_strides(self):
         x = torch.randn(2, 3, 4, 5)

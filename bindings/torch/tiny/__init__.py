@@ -1,9 +1,14 @@
 """A device "tiny" of PyTorch: `import tiny.torch`, then `x.to("tiny")`.  docs/TORCH.md has the rest."""
 
+import os
 import pathlib
 
 import torch
 
+from ._built import TORCH  # noqa: E402
+
+if torch.__version__.split("+")[0] != TORCH:
+    raise ImportError(f"tiny.torch was built for PyTorch {TORCH}; this is {torch.__version__}")
 torch.ops.load_library(pathlib.Path(__file__).with_name("_device.so"))
 torch.utils.rename_privateuse1_backend("tiny")
 
@@ -14,7 +19,10 @@ torch.utils.generate_methods_for_privateuse1_backend(for_tensor=True, for_module
                                                      for_storage=True)
 
 from ._module import *  # noqa: E402,F403 - tiny.torch has what torch.tiny has
-from . import _compile, _decompositions  # noqa: E402 - kernels come before what is made of them
+from . import _decompositions  # noqa: E402 - kernels come before what is made of them
 
 _library = _decompositions.register()
-_compile.register()
+if os.environ.get("TINY_BACKEND", "0") not in ("", "0"):
+    from . import _launch
+
+    _launch.take_over()

@@ -1,21 +1,25 @@
-"""python -m tiny.torch run SCRIPT ARGS: a program that names the device "cuda", as it is, on device "tiny"."""
+"""python -m tiny.torch run [--steps N] [--set NAME=VALUE].. SCRIPT ARGS: a program that names the device "cuda", as it is,
+on device "tiny"; ended after N calls of backward(); its constant NAME has another value."""
 
+import argparse
 import os
-import runpy
-import sys
 
-import tiny.torch  # noqa: F401 - the device
-from tiny.torch import _cuda
+from tiny.torch import _cuda, _launch, _torchvision
 
 
 def main():
-    if len(sys.argv) < 3 or sys.argv[1] != "run":
-        sys.exit(f"usage: {__doc__}")
+    parser = argparse.ArgumentParser(prog="python -m tiny.torch", description=__doc__)
+    parser.add_argument("command", choices=["run"])
+    parser.add_argument("--steps", type=int, default=os.environ.get("STEPS"))
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
+    parser.add_argument("script")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER)
+    given = parser.parse_args()
     _cuda.install()
-    script = sys.argv[2]
-    sys.argv = sys.argv[2:]
-    sys.path[0] = os.path.dirname(os.path.abspath(script))
-    runpy.run_path(script, run_name="__main__")
+    _torchvision.offer()
+    if given.steps is not None:
+        _launch.stop_after(given.steps)
+    _launch.run(given.script, given.arguments, dict(item.split("=", 1) for item in given.set))
 
 
 main()

@@ -5,6 +5,7 @@ nothing. What cannot be recorded (numbers that the graph reads, random numbers, 
 operator by operator instead.
 """
 
+import functools
 import weakref
 
 import torch
@@ -71,8 +72,13 @@ def _compile_graph(module, example_inputs):
     return graph
 
 
-def register():
-    from torch._dynamo import register_backend
+def backend(module, example_inputs):
+    """The entry point of group torch_dynamo_backends."""
+    return _aot()(module, example_inputs)
+
+
+@functools.cache
+def _aot():
     from torch._dynamo.backends.common import aot_autograd
 
-    register_backend(name="tiny", compiler_fn=aot_autograd(fw_compiler=_compile_graph, bw_compiler=_compile_graph))
+    return aot_autograd(fw_compiler=_compile_graph, bw_compiler=_compile_graph)

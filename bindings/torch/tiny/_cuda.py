@@ -30,6 +30,10 @@ def _moves(self, device=None, *args, **kwargs):
     return self.to("tiny")
 
 
+def _device_named(function):
+    return functools.wraps(function)(lambda device: function(mapped(device)))
+
+
 def _device_first(function):
     """The first argument, or device_type=, names a device."""
     @functools.wraps(function)
@@ -38,6 +42,29 @@ def _device_first(function):
             if name in kwargs:
                 kwargs[name] = mapped(kwargs[name])
         return function(self, *(mapped(x) for x in args), **kwargs)
+    return wrapper
+
+
+class _OfAnyDevice(type(torch.Generator)):
+    def __instancecheck__(cls, value):
+        return isinstance(value, _Generator)
+
+
+_Generator = torch.Generator
+
+
+class Generator(_Generator, metaclass=_OfAnyDevice):
+    def __new__(cls, device="cpu"):
+        return _Generator(mapped(device))
+
+
+def _compile(compile):
+    """The compiler of PyTorch's own devices stands for ours."""
+    @functools.wraps(compile)
+    def wrapper(*args, backend="inductor", mode=None, options=None, **kwargs):
+        if backend != "inductor":
+            return compile(*args, backend=backend, mode=mode, options=options, **kwargs)
+        return compile(*args, backend="tiny", **kwargs)
     return wrapper
 
 
@@ -54,12 +81,16 @@ def install():
     for name in ("is_available", "is_initialized", "device_count", "current_device", "set_device", "synchronize", "manual_seed",
                  "manual_seed_all", "get_rng_state", "set_rng_state", "seed", "initial_seed", "get_device_name",
                  "current_stream", "default_stream", "memory_allocated", "max_memory_allocated", "memory_reserved",
-                 "max_memory_reserved", "empty_cache", "reset_peak_memory_stats", "is_bf16_supported"):
+                 "max_memory_reserved", "empty_cache", "reset_peak_memory_stats", "is_bf16_supported",
+                 "get_device_properties", "get_device_capability", "Stream", "stream", "device"):
         setattr(torch.cuda, name, getattr(module, name))
     torch.cuda.Event = _event
     torch.Tensor.cuda = _moves
     torch.Tensor.is_cuda = property(lambda self: self.device.type == "tiny")
     torch.nn.Module.cuda = _moves
+    torch.Generator = Generator
+    torch.compile = _compile(torch.compile)
+    torch.set_default_device = _device_named(torch.set_default_device)
     for kind in (torch.autocast, torch.amp.GradScaler):
         kind.__init__ = _device_first(kind.__init__)
     torch.serialization.register_package(

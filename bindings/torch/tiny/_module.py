@@ -1,14 +1,18 @@
 """torch.tiny: what PyTorch asks of the module of a device."""
 
+import collections
 import contextlib
 import json
+import os
 
 import torch
 
 __all__ = ["is_available", "is_initialized", "device_count", "current_device", "set_device", "device", "synchronize",
            "manual_seed", "manual_seed_all", "seed", "initial_seed", "get_rng_state", "set_rng_state", "flush_count",
            "get_amp_supported_dtype", "get_device_name", "counters", "memory_allocated", "max_memory_allocated",
-           "memory_reserved", "max_memory_reserved", "empty_cache", "reset_peak_memory_stats", "is_bf16_supported", "fallbacks", "clear_fallbacks", "Stream", "Event", "current_stream", "default_stream"]
+           "memory_reserved", "max_memory_reserved", "empty_cache", "reset_peak_memory_stats", "is_bf16_supported",
+           "fallbacks", "clear_fallbacks", "Stream", "Event", "current_stream", "default_stream",
+           "stream", "get_device_capability", "get_device_properties"]
 
 Event = torch.Event
 Stream = torch.Stream
@@ -57,6 +61,27 @@ def set_device(device):
 def device(device):
     _check(device)
     yield
+
+
+@contextlib.contextmanager
+def stream(stream):
+    """There is one."""
+    yield
+
+
+Properties = collections.namedtuple("Properties", "name total_memory multi_processor_count major minor")
+
+
+def get_device_capability(device=None):
+    """CUDA's, of which this device has none."""
+    _check(device)
+    return 0, 0
+
+
+def get_device_properties(device=None):
+    _check(device)
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return Properties("tiny", memory, os.cpu_count(), 0, 0)
 
 
 def synchronize(device=None):
