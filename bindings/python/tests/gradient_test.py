@@ -61,6 +61,7 @@ class Backward(OfTinygrad):
 
     def test_what_numbers_alone_make_has_none(self):
         places = Tensor.arange(4).float().reshape(2, 2)
+        self.assertEqual(places.tolist(), [[0, 1], [2, 3]])  # nor has what was read
         x = places.clone()
         (x * x).sum().backward()
         self.assertIsNone(places.grad)

@@ -68,6 +68,13 @@ class Elements(Case):
             self.same(lambda x, y, mode=mode: x.div(y, rounding_mode=mode),
                       lambda x, y, mode=mode: torch.div(x, y, rounding_mode=mode), x, y, slopes=mode is None)
 
+    def test_what_integers_become(self):
+        for kind in (np.int32, np.uint8, np.bool_):
+            array = np.array([[1, 2], [0, 3]], kind)
+            for found, wanted in ((Tensor(array).copysign(-1.0), torch.tensor(array).copysign(-1.0)),
+                                  (Tensor(array).cumprod(1), torch.tensor(array).cumprod(1))):
+                self.assertEqual((found.dtype, found.tolist()), (wanted.dtype, wanted.tolist()))
+
     def test_logaddexp_at_the_ends(self):
         inf = math.inf
         x, y = Tensor([inf, -inf, inf, -inf, 0.0]), Tensor([inf, -inf, 1.0, 1.0, 0.0])

@@ -144,6 +144,9 @@ class Beside(unittest.TestCase):
         self.same(x.var_mean(axis=1), torch.var_mean(self.t, 1))
         for text, call in (("write max.axis=1. or maximum.1.", lambda: x.max(1)),
                            ("axes and axis name the same", lambda: x.sum(1, axis=1)),
+                           ("write max.axis=1., and argmax.axis=1. for", lambda: x.max(dim=1)),
+                           ("True behind the axis is keepdim in tinygrad", lambda: x.std(1, True)),
+                           ("write keepdim= or correction=", lambda: x.var(1, False)),
                            ("an operand and an axis", lambda: x.min(x, axis=1))):
             with self.assertRaisesRegex(TypeError, text):
                 call()

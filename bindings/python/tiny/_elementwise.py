@@ -5,7 +5,7 @@ import math
 from ._dtype import default_float
 from ._operands import operand
 from ._operator import op
-from ._reading import WrongArgument
+from ._reading import Reading, WrongArgument
 from .methods import Dtype
 from .native import Tensor
 
@@ -53,8 +53,8 @@ def _as_floats(self):
 
 
 def _in_wide(self, function):
-    """16-bit floats in float32, so that steps in between do not round."""
-    if self.dtype not in (Dtype.FLOAT16, Dtype.BFLOAT16):
+    """Narrow floats in float32, so that steps in between do not round."""
+    if not self.dtype.is_float or self.dtype.itemsize >= 4:
         return function(self)
     return function(self.cast(Dtype.FLOAT32)).cast(self.dtype)
 
@@ -132,8 +132,9 @@ def pow_(self, x, reverse=False) -> Tensor:
 
 
 def copysign(self, other) -> Tensor:
-    """The size of this with the sign of the other, also that of -0."""
-    size, other = self.abs(), tensor_of(self, other)
+    """The size of this with the sign of the other, also that of -0.  Integers become floats, but for tinygrad's."""
+    size = self.abs() if Reading.tinygrad else _as_floats(self).abs()
+    other = tensor_of(self, other)
     negative = (other < 0) | (other.reciprocal() < 0) if is_float(other) else other < 0
     return negative.where(-size, size)
 

@@ -52,6 +52,9 @@ def _extreme(name, reduce):
     elementwise = getattr(Tensor, name)
 
     def extreme(self, b=None, keepdim=None, *, axis=None, dim=None, keepdims=None) -> Tensor:
+        if dim is not None and not Reading.tinygrad:
+            raise TypeError(f"{name}(dim={dim}) gives PyTorch's programs values and their places: write {name}(axis={dim}), "
+                            f"and arg{name}(axis={dim}) for the places")
         axis, keepdim = only(name, axis=axis, dim=dim), only(name, keepdim=keepdim, keepdims=keepdims)
         if Reading.tinygrad and isinstance(b, int) and axis is None:
             b, axis = None, b
@@ -86,24 +89,34 @@ def _position(name):
     return position
 
 
-def var(self, axis=None, keepdim=False, correction=1) -> Tensor:
+def _options(name, said, keepdim, correction):
+    """keepdim and correction of a call."""
+    if said and not Reading.tinygrad:
+        raise TypeError(f"{name}: {said[0]!r} behind the axis is keepdim in tinygrad, unbiased in PyTorch and a dtype in "
+                        "NumPy: write keepdim= or correction=")
+    return [*said, *(keepdim, correction)[len(said):]]
+
+
+def var(self, axis=None, *said, keepdim=False, correction=1) -> Tensor:
     """The mean squared distance from the mean; `correction` is taken from the count it divides by."""
+    keepdim, correction = _options("var", said, keepdim, correction)
     return self.variance(axis, correction, keepdim)
 
 
-def std(self, axis=None, keepdim=False, correction=1) -> Tensor:
+def std(self, axis=None, *said, keepdim=False, correction=1) -> Tensor:
     """The root of var()."""
-    return var(self, axis, keepdim, correction).sqrt()
+    keepdim, correction = _options("std", said, keepdim, correction)
+    return self.variance(axis, correction, keepdim).sqrt()
 
 
 def var_mean(self, axis=None, keepdim=False, correction=1) -> tuple:
     """var() and mean()."""
-    return var(self, axis, keepdim, correction), self.mean(axis, keepdim)
+    return self.variance(axis, correction, keepdim), self.mean(axis, keepdim)
 
 
 def std_mean(self, axis=None, keepdim=False, correction=1) -> tuple:
     """std() and mean()."""
-    return std(self, axis, keepdim, correction), self.mean(axis, keepdim)
+    return self.variance(axis, correction, keepdim).sqrt(), self.mean(axis, keepdim)
 
 
 # ---- Elementwise

@@ -81,11 +81,13 @@ def cumsum(self, axis=None, exclusive=False, reverse=False, *, dim=None) -> Tens
 
 
 def cumprod(self, axis=None, *, dim=None) -> Tensor:
-    """Products up to each element along an axis, in the tensor's dtype."""
+    """Products up to each element along an axis.  Integers become int64; tinygrad's keep their dtype."""
     axis = only("cumprod", axis=axis, dim=dim)
     if axis is None:
         raise TypeError("cumprod: an axis is wanted")
     axis = axis_of(self, axis)
+    if not (Reading.tinygrad or self.dtype.is_float or self.dtype is dtypes.uint64):
+        self = self.cast(dtypes.int64)
     if self.ndim == 0 or 0 in self.shape:
         return self
     return _in_parts(self, axis, lambda x, along: op("CumProd", x, along), Tensor.mul, 1)

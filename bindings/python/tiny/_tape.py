@@ -9,6 +9,7 @@ them in its result: trace() in operators.inc.
 import weakref
 
 from . import native
+from ._reading import Reading
 
 CUT = object()  # among leaves: the graph ends at a value that was computed
 _NONE = frozenset()
@@ -81,6 +82,24 @@ def realize(tensors):
         computed(tensor)
 
 
+_FEW = 64  # nodes of which a value of numbers alone is made, at most: arange and what follows from it
+
+
+def is_of_memory(tensor):
+    """Whether there is memory among what it is made of: tinygrad has no gradients of what numbers alone make."""
+    if tensor.__dict__.get("_has_memory"):
+        return True
+    seen, stack = set(), [tensor.uop]
+    while stack and len(seen) < _FEW:
+        node = stack.pop()
+        if node.op.name in ("BUFFER", "AFTER", "ALIAS"):
+            return True
+        if node not in seen:
+            seen.add(node)
+            stack.extend(reversed(node.src))
+    return bool(stack)
+
+
 def computed(tensor):
     held = tensor.__dict__
     held["_has_memory"] = True
@@ -91,12 +110,13 @@ def computed(tensor):
 
 def read(tensor):
     """What to read the elements from: the tensor, or while its graph is wanted for backward() another of the same
-    value, which leaves the graph as it is."""
+    value, which leaves the graph as it is.  In tinygrad's reading what numbers alone make stays without memory."""
     if State.capture is not None:
         raise JitError("elements are read while TinyJit captures: the program would have them as they are now; "
                        "return the tensor and read it outside")
     own = leaves(tensor)
-    if own and native.Tensor.training and CUT not in own and not tensor.__dict__.get("_requires_grad"):
+    if Reading.tinygrad and not is_of_memory(tensor) or (
+            own and native.Tensor.training and CUT not in own and not tensor.__dict__.get("_requires_grad")):
         other = native.tiny_detach(tensor)
         other.context = tensor.context
         return other

@@ -132,30 +132,12 @@ def _is_target(tensor):
     return tensor.dtype in FLOATS and not tensor.__dict__.get("_is_number")
 
 
-_FEW = 64  # nodes of which a value of numbers alone is made, at most: arange and what follows from it
-
-
-def _is_of_memory(tensor):
-    """Whether there is memory among what it is made of: tinygrad has no gradients of what numbers alone make."""
-    if tensor.__dict__.get("_has_memory"):
-        return True
-    seen, stack = set(), [tensor.uop]
-    while stack and len(seen) < _FEW:
-        node = stack.pop()
-        if node.op.name in ("BUFFER", "AFTER", "ALIAS"):
-            return True
-        if node not in seen:
-            seen.add(node)
-            stack.extend(reversed(node.src))
-    return bool(stack)
-
-
 def _backward_to_all(self, gradient):
     if native.Tensor.no_grad:
         raise RuntimeError("backward() while Tensor.no_grad is true")
     upstream = _upstream(self, gradient)
     targets = [tensor for tensor in _tape.living() if _is_target(tensor) and tensor.context is self.context]
-    targets = [one for one in (targets[at] for at in self.made_of(targets)) if _is_of_memory(one)]
+    targets = [one for one in (targets[at] for at in self.made_of(targets)) if _tape.is_of_memory(one)]
     for tensor, slope in zip(targets, _slopes(self, targets, upstream)):
         _accumulate(tensor, slope)
     return self
