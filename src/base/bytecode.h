@@ -62,7 +62,7 @@ constexpr int64_t bytecode_slot_bytes(BytecodeType type, int64_t lanes) {
 }
 
 inline constexpr uint32_t kBytecodeMagic = 0x43425954;  // "TYBC"
-inline constexpr uint32_t kBytecodeVersion = 4;
+inline constexpr uint32_t kBytecodeVersion = 5;
 
 struct BytecodeHeader {
   uint32_t magic = kBytecodeMagic;

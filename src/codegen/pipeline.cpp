@@ -7,6 +7,8 @@
 #include "base/text.h"
 #include "codegen/choose/choose.h"
 #include "codegen/figures.h"
+#include "codegen/linear/group_hazards.h"
+#include "codegen/linear/group_pipeline.h"
 #include "codegen/linear/interleave.h"
 #include "codegen/linear/linear_passes.h"
 #include "codegen/linear/merge_barriers.h"
@@ -57,6 +59,8 @@ constexpr LinearPass kLinearPasses[] = {
      "before merge_equal, which finds what loops that were joined share"},
     {"sum_in_parts", sum_in_parts, For::OneThread,
      "after overlap, which joins loops that are alike"},
+    {"run_copies_ahead", run_copies_ahead, For::Groups,
+     "before merge_barriers, which must see those that are left"},
     {"merge_barriers", merge_barriers, For::Groups,
      "before merge_equal, which takes no load past a barrier"},
     {"merge_equal", merge_equal, For::All,
@@ -144,6 +148,14 @@ void require_groups(const Kernel& kernel, const Target& target) {
           target.group.shared_bytes);
 }
 
+void require_matrices(const Kernel& kernel, const Target& target) {
+  for (const UOp& u : topological(kernel.roots))
+    if (u.op() == Op::MatrixTerm)
+      require(target.has_matrices(u.int_arg()), Status::InvalidArgument, "option TC: target ",
+              target.name, " has no products ", kMatrixRows[static_cast<size_t>(u.int_arg())].name,
+              ", or they are not allowed");
+}
+
 // Steps of the launched ranges, those whose size the run decides at their greatest.
 int64_t most_launched(const Kernel& kernel) {
   int64_t most = 1;
@@ -189,6 +201,7 @@ CodegenResult generate(const Kernel& kernel, const Machine& target,
   current = std::move(chosen.kernel);
   require_dots(current, target);
   require_groups(current, target);
+  require_matrices(current, target);
   current.name = shape_name(current);
   if (options.verify) verify_decomposed(current.roots, "options");
   result.options = to_text(chosen.options);
@@ -209,6 +222,7 @@ CodegenResult generate(const Kernel& kernel, const Machine& target,
     if (options.verify) verify(result.program);
     log.done(pass.name, linear);
   }
+  if (options.verify) verify_hazards(result.program);
   if (result.program.grouped || target.computes_in_groups()) return result;
   interleave(result.program, target);  // of what the passes have left
   if (options.verify) verify(result.program);

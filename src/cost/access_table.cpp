@@ -176,7 +176,7 @@ class Builder {
     }
     info.span = kUnknown;
     if (is_split) {
-      const UOp flat = flat_stage_index(u);
+      const UOp flat = plain_stage_index(u);
       add_free_ranges(kernel_, {&flat, 1}, made_);
       add_index_of(info, flat, 1);
       kept_.push_back(flat);

@@ -14,6 +14,7 @@ struct GroupMachine {
   std::string_view name;
   GroupLimits limits;
   int32_t processors = 0;
+  int32_t compute = 0;   // what it can do beside: its compute capability, 10 * major + minor
   int64_t l2_bytes = 0;  // of the cache that all processors share
   Rates rates;
 };

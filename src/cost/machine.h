@@ -15,11 +15,13 @@ namespace tiny {
 struct GroupRates {
   int32_t threads = 0;
   int32_t groups = 0;
-  int32_t registers = 0;      // of 32 bits, of all these threads
-  int64_t shared_bytes = 0;   // of all these groups
-  double clock = 0;           // cycles a second
-  double issued = 0;          // instructions a cycle, each of one thread
-  double shared_words = 0;    // words of 32 bits a cycle between shared memory and threads
+  int32_t registers = 0;     // of 32 bits, of all these threads
+  int64_t shared_bytes = 0;  // of all these groups
+  double clock = 0;          // cycles a second
+  double issued = 0;         // instructions a cycle, each of one thread
+  double shared_words = 0;   // words of 32 bits a cycle between shared memory and threads
+  // Multiply-adds a second of operands of 16 bits in products of matrices; 0: it has none.
+  double matrix_rate = 0;
   double memory_seconds = 0;  // from a load to its value, where no cache has it
   double barrier_seconds = 0;
 };

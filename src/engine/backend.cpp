@@ -52,6 +52,9 @@ DotSet allowed(DotSet dots, const Flags& flags) {
   return flags.bf16_dots != 0 ? dots : static_cast<DotSet>(dots & kIntegerDots);
 }
 
+// A compute capability that has all products of matrices.
+constexpr int32_t kAnyCompute = INT32_MAX;
+
 // Bytecode on the interpreter: every program, on every processor.
 class InterpreterBackend : public Backend {
  public:
@@ -61,7 +64,11 @@ class InterpreterBackend : public Backend {
     machine_.dots = allowed(kAllDots, flags);
     machine_.group.threads = 1024;  // as a graphics processor has them
     machine_.group.shared_bytes = 48 << 10;
-    if (const GroupMachine* of = find_group_machine(flags.processor)) imitate(*of, machine_);
+    machine_.group.matrices = matrices_of(kAnyCompute, flags.tf32 != 0);
+    if (const GroupMachine* of = find_group_machine(flags.processor)) {
+      imitate(*of, machine_);
+      machine_.group.matrices = matrices_of(of->compute, flags.tf32 != 0);
+    }
     if (!device_->sees_host() || machine_.computes_in_groups())
       machine_.arena = {.alignment = 256, .page_bytes = 0, .margin = 0};
   }

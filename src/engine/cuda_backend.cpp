@@ -16,7 +16,7 @@ constexpr int64_t kBufferAlignment = 256;  // Device::allocate
 
 // Limits are the driver's words; what things take on it nobody has measured: rates are those of the
 // one that is described.
-Machine machine_of(const CudaFacts& facts, const PtxTarget& target) {
+Machine machine_of(const CudaFacts& facts, const PtxTarget& target, const Flags& flags) {
   const GroupMachine& described = *find_group_machine("h100");
   Machine machine(generic_target(described.limits.access_bytes));
   imitate(described, machine);
@@ -26,6 +26,7 @@ Machine machine_of(const CudaFacts& facts, const PtxTarget& target) {
   machine.group.threads = std::min(machine.group.threads, facts.group_threads);
   machine.group.shared_bytes = std::min(machine.group.shared_bytes, facts.shared_bytes);
   machine.group.argument_alignment = kCudaAlignment;
+  machine.group.matrices = matrices_of(target.compute, flags.tf32 != 0);
   machine.arena = {.alignment = kBufferAlignment, .page_bytes = 0, .margin = 0};
   return machine;
 }
@@ -41,7 +42,7 @@ class CudaBackend : public Backend {
   CudaBackend(const Flags& flags, int64_t number)
       : device_(make_cuda_device(number, {flags.memory_kept})),
         target_(target_of(device_->facts())),
-        machine_(machine_of(device_->facts(), target_)) {}
+        machine_(machine_of(device_->facts(), target_, flags)) {}
   Device& device() override { return *device_; }
   const Machine& machine() const override { return machine_; }
   // Assembled here already, so that what is kept on disk need not be again.

@@ -34,7 +34,7 @@ void write_arg(ByteWriter& out, const Arg& arg) {
   }
   if (const auto* s = std::get_if<StageArg>(&arg)) {
     write_ints(out, s->strides);
-    out.number(s->is_shared);
+    out.number(s->is_shared).number(s->swizzle);
   }
   if (const auto* v = std::get_if<ViewArg>(&arg)) {
     write_ints(out, v->shape);
@@ -186,10 +186,14 @@ std::string kernel_key(const Kernel& kernel) {
 namespace {
 
 void write_group_rates(ByteWriter& out, const GroupRates& rates) {
-  const auto& [threads, groups, registers, shared_bytes, clock, issued, shared_words,
+  const auto& [threads, groups, registers, shared_bytes, clock, issued, shared_words, matrix_rate,
                memory_seconds, barrier_seconds] = rates;
   out.number(threads).number(groups).number(registers).number(shared_bytes).number(clock);
-  out.number(issued).number(shared_words).number(memory_seconds).number(barrier_seconds);
+  out.number(issued)
+      .number(shared_words)
+      .number(matrix_rate)
+      .number(memory_seconds)
+      .number(barrier_seconds);
 }
 
 }  // namespace
@@ -206,14 +210,15 @@ std::string machine_key(const Machine& machine) {
   out.number(launch_seconds).number(l2_bandwidth).number(l3_bandwidth).number(memory_bandwidth);
   const auto& [inputs, ops, linear_ops] = most;
   out.number(fma_rate).number(inputs).number(ops).number(linear_ops);
-  const auto& [threads, shared_bytes, warp, access_bytes, banks, private_bytes,
-               argument_alignment] = group;
+  const auto& [threads, shared_bytes, warp, access_bytes, banks, private_bytes, argument_alignment,
+               matrices] = group;
   out.number(bypass_bytes).number(scales).number(threads).number(shared_bytes);
   out.number(warp)
       .number(access_bytes)
       .number(banks)
       .number(private_bytes)
-      .number(argument_alignment);
+      .number(argument_alignment)
+      .number(matrices);
   write_group_rates(out, of_groups);
   const auto& [alignment, page_bytes, margin] = arena;
   out.number(alignment).number(page_bytes).number(margin);

@@ -6,6 +6,10 @@
 //   an
 //                                   index is out of range of its axis
 //   Reduce  value, ranges..         folds value over the ranges
+//   MatrixTerm  a, b, n, c, m, k    a * b where column n of the result is column c of b, else 0: a
+//                                   term of a sum over c, k and the other steps of k's products,
+//                                   which a warp forms together by a row of base/matrix.h
+//                                   (argument); m and k: halves of rows and steps
 //   Stage   value, ranges..         value memoised as a function of its ranges; argument: StageArg
 //   Index   stage, expressions..    that function applied
 //   Running value, range, needed [, scale]  folds values along a range, step by step: what it is
@@ -47,6 +51,7 @@ struct KernelRange {
   bool reduced = false;   // closed by a Reduce
   bool overlaps = false;  // the loops inside run side by side, for different steps, where they can
   uint8_t axis = 0;       // Local: of the group; ranges of one axis are one thread's coordinate
+  uint8_t rooms = 1;  // for what a group shares inside: copies run so many steps ahead, less one
 };
 
 struct KernelParam {
@@ -96,6 +101,11 @@ inline bool is_stage(const UOp& u) {
 }
 // Adds `roots` and all below them to `known`; the nodes must outlive it.
 void add_free_ranges(const Kernel& kernel, std::span<const UOp> roots, FreeRanges& known);
+
+// Whether a node is a sum of products of matrices that a warp forms together.
+inline bool is_matrix_sum(const UOp& u) {
+  return u.op() == Op::Reduce && u.src(0).op() == Op::MatrixTerm;
+}
 
 // The Local ranges.
 RangeSet local_ranges(const Kernel& kernel);

@@ -1,6 +1,7 @@
 #include "ir/linear.h"
 
 #include "base/error.h"
+#include "base/matrix.h"
 #include "ir/dot.h"
 
 namespace tiny {
@@ -24,6 +25,11 @@ namespace {
 
 bool names_op(int32_t aux) {
   return aux >= 0 && static_cast<size_t>(aux) < kOpCount;
+}
+
+// What all threads of a group come to.
+bool is_meeting(Op op) {
+  return op == Op::Barrier || op == Op::GroupFold || op == Op::Mma || op == Op::LoadMatrix;
 }
 
 bool names_dot(int32_t aux) {
@@ -65,6 +71,8 @@ std::string to_string(const LinearProgram& program) {
       out += cat(" ", info(static_cast<Op>(op.aux)).name);
     else if (op.op == Op::Dot && names_dot(op.aux))
       out += cat(" ", to_string(static_cast<DotKind>(op.aux)));
+    else if (op.op == Op::Mma && has_matrix_row(op.aux))
+      out += cat(" ", kMatrixRows[op.aux].name);
     else if (op.aux)
       out += cat(" /", op.aux);
     out += op.bypass ? " bypass\n" : "\n";
@@ -220,6 +228,33 @@ class Verifier {
       }
       case Op::Dot:
         return dot_law(op);
+      case Op::Mma:
+        return matrix_law(op);
+      case Op::LoadMatrix:
+        law(is_of_warps(), "a warp has its threads along axes 0 and 1");
+        return law(op.count == 1 && source(op, 0).dtype == kAddress && is_shared(op.src[0]) &&
+                       op.dtype.element() == kUInt32 &&
+                       (op.dtype.lanes == 2 || op.dtype.lanes == 4) && (op.aux == 0 || op.aux == 1),
+                   "words of two or four matrices come from the group's memory");
+      case Op::CopyAsync:
+        return law(op.count == 3 && source(op, 0).dtype == kAddress &&
+                       source(op, 1).dtype == kAddress && source(op, 2).dtype == kInt64 &&
+                       is_shared(op.src[0]) && !is_shared(op.src[1]) &&
+                       (op.aux == 4 || op.aux == 8 || op.aux == 16),
+                   "copied are 4, 8 or 16 bytes to the group's memory");
+      case Op::Commit:
+        return law(program_.grouped && op.count == 0, "threads of a group copy");
+      case Op::WaitCopies:
+        return law(program_.grouped && op.count == 0 && op.imm >= 0,
+                   "some groups may be under way");
+      case Op::Join:
+        return law(op.count == 2 && source(op, 0).dtype == source(op, 1).dtype &&
+                       op.dtype == source(op, 0).dtype.with_lanes(2 * source(op, 0).dtype.lanes),
+                   "joined are two values of one dtype");
+      case Op::Part:
+        return law(op.count == 1 && op.dtype.element() == source(op, 0).dtype.element() &&
+                       op.imm >= 0 && op.imm + op.dtype.lanes <= source(op, 0).dtype.lanes,
+                   "a part is lanes of its value");
       case Op::Check:
         return law(op.count == 2 && source(op, 0).dtype.scalar == ScalarType::Bool &&
                        source(op, 1).dtype == kInt64,
@@ -257,7 +292,7 @@ class Verifier {
         differs[of] |= axes;
         if (op.op == Op::Loop || op.op == Op::If)
           around.push_back(static_cast<uint8_t>(around.back() | differs[at_]));
-        if (op.op == Op::Barrier || op.op == Op::GroupFold)
+        if (is_meeting(op.op))
           law(around.back() == 0, "no block around a meeting depends on the thread");
       }
     }
@@ -272,6 +307,8 @@ class Verifier {
       return program_.group[axis] > 1 ? static_cast<uint8_t>(1 << axis) : 0;
     }
     uint8_t axes = op.op == Op::Set ? around : 0;
+    if (op.op == Op::Mma || op.op == Op::LoadMatrix)
+      axes |= 3;  // each thread of a warp has its own elements
     for (size_t i = 0; i < op.count; ++i) axes |= differs[op.src[i]];
     return op.op == Op::GroupFold ? static_cast<uint8_t>(axes & ~op.imm) : axes;
   }
@@ -285,6 +322,24 @@ class Verifier {
     law(static_cast<DotKind>(op.aux) == DotKind::Bf16 ? sum == kFloat32
                                                       : sum == kInt32 || sum == kUInt32,
         "the sum is float32 of bfloat16, else an integer of 32 bits");
+  }
+
+  bool is_of_warps() const {
+    return program_.grouped && program_.group[0] == kLaneColumns && program_.group[1] == kLaneRows;
+  }
+  bool is_shared(LinearId address) const {
+    while (program_.ops[address].op == Op::Address) address = program_.ops[address].src[0];
+    return program_.ops[address].op == Op::Shared;
+  }
+  void matrix_law(const LinearOp& op) const {
+    law(is_of_warps(), "a warp has its threads along axes 0 and 1");
+    law(op.count == 3 && has_matrix_row(op.aux), "mma words, words, sum, of a row of the table");
+    const MatrixRow& row = kMatrixRows[op.aux];
+    law(source(op, 0).dtype == kUInt32.with_lanes(words_of(row, row.a)) &&
+            source(op, 1).dtype == kUInt32.with_lanes(words_of(row, row.b)),
+        "the operands are the words of a thread");
+    law(op.dtype == kFloat32.with_lanes(row.c.elements) && source(op, 2).dtype == op.dtype,
+        "the sum is the elements of a thread");
   }
 
   void elementwise_law(const LinearOp& op) const {

@@ -45,20 +45,46 @@
 // GroupFold   value                   axes, bits              Op     the values of the threads along
 //                                                                   the axes, combined as by Fold; all
 //                                                                   of these threads have it
+// Mma         words, words, sum                      row    sum + A B: what the threads of a warp
+//                                                                   have of A, B and sum
+//                                                                   (base/matrix.h); words: uint32
+// LoadMatrix  address                 byte offset            1: turned  uint32, 2 or 4 lanes: words
+//                                                                   of as many matrices of 8 rows of
+//                                                                   16 bytes in the group's memory,
+//                                                                   where threads 8 j .. of the warp
+//                                                                   have the addresses of the rows of
+//                                                                   matrix j.  Thread 4 g + t gets of
+//                                                                   each word t of row g; turned: the
+//                                                                   elements g of 16 bits of the rows
+//                                                                   2 t and 2 t + 1
+// CopyAsync   address, address,       bytes of an     bytes  - (so many bytes are copied to the group's
+//             int64                   element                memory from elsewhere, only the first
+//                                                            int64 of them, then zeros; they are
+//                                                            there once the thread has waited)
+// Commit                                                     - (the thread's copies since the last
+//                                                            one are a group)
+// WaitCopies                          groups                 - (until no more than these, the last
+//                                                            ones, are under way)
+// Join        value, value                                          the lanes of the first, then those
+//                                                                   of the second, as many
+// Part        value                   first                         its lanes from that one on
 // clang-format on
 //
 // A grouped program is called once for each thread of a group, whose coordinates lie below `group`.
-// All threads of a group come to the same Barriers and GroupFolds, as often: no If or Loop around
-// one depends on the thread.  Shared, LaunchArg 3.., Barrier and GroupFold are for such programs.
+// All threads of a group come to the same Barriers, GroupFolds, Mmas and LoadMatrices, as often: no
+// If or Loop around one depends on the thread.  These, Shared and LaunchArg 3.. are for such
+// programs; one with Mma or LoadMatrix has kLaneColumns threads along axis 0 and kLaneRows along
+// axis 1, so that those of a warp have one coordinate along axis 2.
 //
 // Load and Store: index is int64, one lane, or (a gather or scatter) int64 with the lanes of the
 // value, aux 0.  Lane stride 0 is not used: load one lane and Broadcast.  The mask is a bool with
 // the lanes of the value; lanes that are false are not accessed and load as zero.  One-lane loads
 // and stores have no mask: the maker makes the index safe, or wraps them in If.
-// A Loop's mark (0 or 1) is for codegen: its steps may overlap.
-// A store with `bypass` (of adjacent lanes, without a mask) is of what nobody reads soon: it may
-// pass the caches.  The program's end orders it like any other store. A bool is a byte 0 or 1 in
-// memory.  Cast to Float16/BFloat16 rounds to nearest even.
+// A Loop's mark is for codegen: 1, its steps may overlap; more, so many rooms for what a group
+// shares in it (codegen/linear/group_pipeline.h). A store with `bypass` (of adjacent lanes, without
+// a mask) is of what nobody reads soon: it may pass the caches.  The program's end orders it like
+// any other store. A bool is a byte 0 or 1 in memory.  Cast to Float16/BFloat16 rounds to nearest
+// even.
 #pragma once
 
 #include <array>

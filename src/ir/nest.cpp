@@ -148,6 +148,16 @@ class NestReader {
         return cat("fold over threads ", info(static_cast<Op>(op.aux)).symbol);
       case Op::Barrier:
         return "barrier";
+      case Op::CopyAsync:
+        return cat("copy ", memory(op.src[1]), " to ", memory(op.src[0]));
+      case Op::Commit:
+        return "commit";
+      case Op::WaitCopies:
+        return cat("wait for all but ", op.imm);
+      case Op::Mma:
+        return "mma";
+      case Op::LoadMatrix:
+        return "load matrices of " + memory(op.src[0]);
       case Op::Prefetch:
         return "prefetch " + memory(op.src[0]);
       case Op::Check:

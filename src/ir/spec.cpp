@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/matrix.h"
 
 namespace tiny {
 
@@ -326,6 +327,13 @@ class Spec {
         law(is_reduction(arg.op, u.dtype()) && arg.axes.empty(), "the op reduces this dtype");
         return bound_ranges();
       }
+      case Op::MatrixTerm:
+        law(has_matrix_row(argument<int64_t>("a product of matrices is a row of the table")),
+            "the row exists");
+        law(u.dtype() == kFloat32 && is_index(2), "products are float32, a column is int64");
+        for (size_t i = 3; i < u.src().size(); ++i)
+          law(u.src(i).op() == Op::Range, "what an operand is spread over is a range");
+        return;
       case Op::Stage:
         bound_ranges();
         return law(argument<StageArg>("a stage has strides").strides.size() + 1 == u.src().size(),

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "base/matrix.h"
 #include "ir/dot.h"
 #include "ir/dtype.h"
 #include "ir/op.h"
@@ -64,6 +65,7 @@ struct GroupLimits {
   // At a multiple of which the memory of every argument begins, where the device sees to it: it
   // copies what is bound elsewhere.
   int64_t argument_alignment = 1;
+  MatrixSet matrices = 0;  // products that warps form together
 };
 
 struct Target {
@@ -92,6 +94,7 @@ struct Target {
   // Whether kernels are chosen for groups of threads.
   bool computes_in_groups() const { return group.warp > 0; }
   bool has_dot(DotKind kind) const { return (dots & dot_bit(kind)) != 0; }
+  bool has_matrices(int64_t row) const { return (group.matrices & matrix_bit(row)) != 0; }
   // Lanes of a full register of `dtype`; at least 1.
   int64_t lanes(DType dtype) const {
     return vector_bytes / dtype.bytes() > 0 ? vector_bytes / dtype.bytes() : 1;

@@ -94,7 +94,7 @@ uint64_t hash_of(const Arg& arg) {
     return hash_ints(v->strides,
                      hash_ints(v->shape, hash_mix(seed, static_cast<uint64_t>(v->offset))));
   if (const auto* s = std::get_if<StageArg>(&arg))
-    return hash_ints(s->strides, hash_mix(seed, s->is_shared));
+    return hash_ints(s->strides, hash_mix(seed, s->is_shared + 2u * s->swizzle));
   if (const auto* o = std::get_if<Ref<RefCounted>>(&arg))
     return hash_mix(seed, std::bit_cast<uintptr_t>(o->get()));
   return seed;
@@ -418,7 +418,8 @@ std::string arg_text(const UOp& node) {
   }
   if (const auto* v = std::get_if<Ints>(&arg)) return list_text(*v);
   if (const auto* s = std::get_if<StageArg>(&arg))
-    return cat(list_text(s->strides), s->is_shared ? " shared" : "");
+    return cat(list_text(s->strides), s->is_shared ? " shared" : "",
+               s->swizzle != 0 ? cat(" swizzle ", s->swizzle) : "");
   if (const auto* v = std::get_if<VariableArg>(&arg))
     return cat(v->name, " ", v->min, "..", v->max);
   if (const auto* r = std::get_if<ReduceArg>(&arg))

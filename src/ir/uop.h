@@ -57,10 +57,12 @@ struct ViewArg {
   bool operator==(const ViewArg&) const = default;
 };
 
-// Of a Stage: a stride for each of its ranges; whether a group of threads fills and reads it.
+// Of a Stage: a stride for each of its ranges; whether a group of threads fills and reads it; how
+// many bits of a piece's number change by its line's (rules/symbolic.h, swizzled).
 struct StageArg {
   Ints strides;
   bool is_shared = false;
+  uint8_t swizzle = 0;
   bool operator==(const StageArg&) const = default;
 };
 

@@ -82,6 +82,10 @@ class Analysis {
     }
   }
 
+  int64_t of_copy(const LinearOp& op) const {
+    return static_cast<int64_t>(std::min(factor_of(at(op, 0)), factor_of(at(op, 1))));
+  }
+
   int64_t of_access(const LinearOp& op) const {
     const DType element = (op.op == Op::Store ? program_.ops[op.src[2]].dtype : op.dtype).element();
     const auto least = static_cast<int64_t>(factor_of(static_cast<uint64_t>(element.bytes())));
@@ -166,6 +170,7 @@ AccessAlignment::AccessAlignment(const LinearProgram& program) {
   for (size_t id = 0; id < program.ops.size(); ++id) {
     const LinearOp& op = program.ops[id];
     if (op.op == Op::Load || op.op == Op::Store) alignment_[id] = analysis.of_access(op);
+    if (op.op == Op::CopyAsync) alignment_[id] = analysis.of_copy(op);
     known.push_back(analysis.of(op));
   }
 }

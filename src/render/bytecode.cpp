@@ -52,6 +52,11 @@ BytecodeOp arithmetic_op(Op op) {
   return same;
 }
 
+// An interpreter has nothing to gain from a prefetch, and copies at once.
+bool is_nothing(Op op) {
+  return op == Op::Prefetch || op == Op::Commit || op == Op::WaitCopies;
+}
+
 bool is_leaf(Op op) {
   return op == Op::Const || op == Op::Param || op == Op::Scratch || op == Op::Shared ||
          op == Op::Variable || op == Op::LaunchArg;
@@ -91,8 +96,7 @@ class Renderer {
       if (is_leaf(ops()[at].op)) leaf(at);
     for (LinearId at = 0; at < ops().size(); ++at) {
       look_often(program_.stop, at);
-      // An interpreter has nothing to gain from a prefetch.
-      if (!is_leaf(ops()[at].op) && ops()[at].op != Op::Prefetch) instruction(at);
+      if (!is_leaf(ops()[at].op) && !is_nothing(ops()[at].op)) instruction(at);
       for (LinearId dead : dies_[at]) frame_.release(slots_[dead], slot_bytes(dead));
     }
     add({.op = BytecodeOp::End});
@@ -228,6 +232,9 @@ class Renderer {
       case Op::Barrier:
         i.op = BytecodeOp::Barrier;
         return;
+      case Op::CopyAsync:
+        i.op = BytecodeOp::CopyAsync;
+        return;
       case Op::Check:
         i.op = BytecodeOp::Check;
         i.type = BytecodeType::Bool;
@@ -273,6 +280,19 @@ class Renderer {
         return;
       case Op::Dot:
         i.op = BytecodeOp::Dot;
+        return;
+      case Op::Mma:
+        i.op = BytecodeOp::Mma;
+        return;
+      case Op::LoadMatrix:
+        i.op = BytecodeOp::LoadMatrix;
+        return;
+      case Op::Join:
+        i.op = BytecodeOp::Join;
+        return;
+      case Op::Part:
+        i.op = BytecodeOp::Part;
+        i.aux = source(op, 0).lanes;
         return;
       default:
         i.op = arithmetic_op(op.op);

@@ -1,7 +1,8 @@
 #include "rules/symbolic.h"
 
-#include "ir/build.h"
+#include <algorithm>
 
+#include "ir/build.h"
 #include "rules/identities.h"
 
 namespace tiny {
@@ -41,12 +42,27 @@ UOp simplify_index(const UOp& u, std::span<const UOp> facts) {
   return IndexSimplifier(facts)(u);
 }
 
-UOp flat_stage_index(const UOp& index) {
+UOp plain_stage_index(const UOp& index) {
   const UOp& stage = index.src(0);
   UOp flat = index.graph().integer(0);
   for (size_t i = 1; i < index.src().size(); ++i)
     flat = add(flat, mul(index.src(i), stage.stage_arg().strides[i - 1]));
   return simplify_index(flat);
+}
+
+UOp flat_stage_index(const UOp& index) {
+  return swizzled(plain_stage_index(index), index.src(0));
+}
+
+UOp swizzled(const UOp& flat, const UOp& stage) {
+  const int64_t bits = stage.stage_arg().swizzle;
+  if (bits == 0) return flat;
+  const int64_t side = std::max<int64_t>(kSwizzledPiece / stage.dtype().bytes(), 1);
+  const UOp piece = simplify_index(floor_div(flat, side));
+  const UOp line = simplify_index(floor_div(flat, side * kSwizzledPieces));
+  const UOp changed = simplify_index(floor_mod(line, int64_t{1} << bits));
+  return add(mul(elementwise(Op::Xor, {piece, changed}), side),
+             simplify_index(floor_mod(flat, side)));
 }
 
 }  // namespace tiny

@@ -37,5 +37,16 @@ const RuleSet& index_simplify_rules();
 
 // Where an Index node reads its stage, in elements: dimensions that were split meet again.
 UOp flat_stage_index(const UOp& index);
+// The same before pieces have changed places.
+UOp plain_stage_index(const UOp& index);
+
+// Where an element of a stage is that would be at `flat`.  In a swizzled stage the pieces of 16
+// bytes of a line of 128 have changed places: piece p of line l is at p xor l % 2^bits, so that
+// pieces in a column of lines are in different banks of memory.
+UOp swizzled(const UOp& flat, const UOp& stage);
+inline constexpr int64_t kSwizzledPiece = 16;   // bytes
+inline constexpr int64_t kSwizzledPieces = 8;   // of a line
+inline constexpr int64_t kSwizzledBitsMax = 3;  // of the number of a piece in its line
+inline constexpr int64_t kSwizzledLine = kSwizzledPiece * kSwizzledPieces;
 
 }  // namespace tiny

@@ -50,6 +50,7 @@ uint64_t GlobalMemory::allocations() const {
 void SharedMemory::begin(uint32_t bytes, uint32_t threads, bool is_precise) {
   bytes_.assign(bytes, static_cast<std::byte>(kUnwritten));
   shadows_.resize(bytes);
+  copies_.assign(bytes, 0);
   threads_ = threads;
   is_precise_ = is_precise;
   if (is_precise_) clocks_.assign(threads_, 0);
@@ -124,6 +125,11 @@ std::byte* SharedMemory::access(uint64_t address, uint32_t bytes, Access how, Pl
                                         std::to_string(bytes_.size()) + " at " + where(place));
   const auto begin = static_cast<uint32_t>(address);
   for (uint32_t at = begin; at < begin + bytes; ++at) {
+    if (copies_[at] != 0)
+      throw Fault(Fault::Of::Race, "a race: shared byte " + std::to_string(at) +
+                                       " is accessed at " + where(place) +
+                                       " while a copy to it is under way, begun at " +
+                                       where({shadows_[at].write.thread, shadows_[at].write.line}));
     check(at, shadows_[at].write, "written", how, place);
     if (how == Access::Read) {
       note_read(at, place);
@@ -139,6 +145,16 @@ std::byte* SharedMemory::access(uint64_t address, uint32_t bytes, Access how, Pl
                           how == Access::Atomic};
   }
   return bytes_.data() + begin;
+}
+
+void SharedMemory::begin_copy(uint64_t address, uint32_t bytes, Place place) {
+  access(address, bytes, Access::Write, place);
+  for (uint32_t n = 0; n < bytes; ++n) ++copies_[static_cast<uint32_t>(address) + n];
+}
+
+std::byte* SharedMemory::end_copy(uint64_t address, uint32_t bytes) {
+  for (uint32_t n = 0; n < bytes; ++n) --copies_[static_cast<uint32_t>(address) + n];
+  return bytes_.data() + address;
 }
 
 }  // namespace tiny::emulation

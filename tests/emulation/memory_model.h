@@ -75,6 +75,9 @@ class SharedMemory {
   uint32_t size() const { return static_cast<uint32_t>(bytes_.size()); }
   // The bytes, once they are known to be there and no race.
   std::byte* access(uint64_t address, uint32_t bytes, Access how, Place place);
+  // A copy to these bytes begins, and ends: between, nobody may access them.
+  void begin_copy(uint64_t address, uint32_t bytes, Place place);
+  std::byte* end_copy(uint64_t address, uint32_t bytes);
   // All threads have come.
   void meet_all();
   void meet(std::span<const uint32_t> threads);
@@ -97,6 +100,7 @@ class SharedMemory {
   static constexpr uint32_t kMany = ~uint32_t{0};
   std::vector<std::byte> bytes_;
   std::vector<Shadow> shadows_;
+  std::vector<uint8_t> copies_;  // under way, by byte
   uint32_t threads_ = 0;
   bool is_precise_ = false;
   uint32_t tick_ = 0;   // of all groups: what lies before a group is before `floor_`

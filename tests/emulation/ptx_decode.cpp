@@ -12,7 +12,7 @@ namespace {
 std::map<std::string_view, void (*)(Decoder&)> all_decoders() {
   std::map<std::string_view, void (*)(Decoder&)> all;
   for (const auto& part : {arithmetic_decoders(), bit_decoders(), conversion_decoders(),
-                           access_decoders(), control_decoders()})
+                           access_decoders(), control_decoders(), matrix_decoders()})
     for (const Decode& one : part) all[one.name] = one.decode;
   return all;
 }
@@ -120,6 +120,11 @@ uint64_t Decoder::bits_of(const Operand& from, Type type) const {
   if (type.bits != 32 || type.lanes != 1) refuse("a float of that size cannot be written");
   if (number.as == Token::As::Single) return number.bits;
   return std::bit_cast<uint32_t>(static_cast<float>(value));
+}
+
+int64_t Decoder::number(size_t n) const {
+  if (operand(n).form != Operand::Form::Number) refuse("needs a number");
+  return static_cast<int64_t>(bits_of(operand(n), kU64));
 }
 
 uint32_t Decoder::source(const Operand& from, Type type, bool may_be_wider) {

@@ -78,6 +78,7 @@ class Decoder {
   uint32_t predicate(const Operand& from);
   const Operand& operand(size_t n) const;
   uint32_t constant(uint64_t value);
+  int64_t number(size_t n) const;  // an operand that is one
   uint32_t list(const std::vector<uint32_t>& slots);
   // Base into `out.a`, offset into `out.imm`.
   void address(const Operand& of);
@@ -108,5 +109,6 @@ std::vector<Decode> bit_decoders();
 std::vector<Decode> conversion_decoders();
 std::vector<Decode> access_decoders();
 std::vector<Decode> control_decoders();
+std::vector<Decode> matrix_decoders();
 
 }  // namespace tiny::emulation

@@ -1,6 +1,7 @@
 #include "tests/emulation/ptx_machine.h"
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 
 namespace tiny::emulation {
@@ -58,6 +59,8 @@ void Machine::begin_group(uint64_t number) {
   for (Thread& t : threads_) {
     t.pc = 0;
     t.state = Thread::State::Ready;
+    t.copies.clear();
+    t.groups = 0;
     t.slots[kTrueSlot] = 1;
     const uint32_t lane = t.index % kWarp;
     put(t, Special::TidX, t.index % block[0]);
@@ -299,6 +302,31 @@ std::string Machine::places() const {
 void Machine::stuck() const {
   throw Fault(Fault::Of::Barrier,
               "the threads of " + entry().name + " wait for each other for ever" + places());
+}
+
+void Machine::begin_copy(const Instruction& i, const Thread::Copied& copy, Thread& thread) {
+  if (copy.to % copy.bytes != 0 || copy.from % copy.bytes != 0)
+    throw Fault(Fault::Of::Misaligned,
+                "a copy that is not aligned to its bytes, at " + place_of(i, thread));
+  shared_.begin_copy(copy.to, copy.bytes, {thread.index, i.line});
+  thread.copies.push_back(copy);
+}
+
+// What is read is what is there now: the latest that a copy may be.
+void Machine::end_copies(Thread& thread, uint64_t most) {
+  std::erase_if(thread.copies, [&](const Thread::Copied& copy) {
+    if (copy.group + most >= thread.groups) return false;
+    std::byte* to = shared_.end_copy(copy.to, copy.bytes);
+    std::memset(to, 0, copy.bytes);
+    if (copy.valid == 0) return true;
+    const std::byte* from = global.find(copy.from, copy.valid, device_);
+    if (!from)
+      throw Fault(Fault::Of::Address, "a copy reads " + std::to_string(copy.valid) +
+                                          " bytes that are in no allocation, at " +
+                                          place_of(*copy.at, thread));
+    std::memcpy(to, from, copy.valid);
+    return true;
+  });
 }
 
 std::byte* Machine::resolve(const Instruction& i, uint64_t address, uint32_t bytes, Access how,

@@ -50,6 +50,15 @@ struct Thread {
   uint32_t index = 0;
   uint32_t pc = 0;
   State state = State::Ready;
+  // Copies that it has begun and not waited for, oldest first; the groups that it has committed.
+  struct Copied {
+    uint64_t to = 0, from = 0;
+    uint32_t bytes = 0, valid = 0;
+    uint64_t group = 0;
+    const Instruction* at = nullptr;
+  };
+  std::vector<Copied> copies;
+  uint64_t groups = 0;
   inline const std::vector<uint32_t>& lists() const;
 };
 
@@ -66,6 +75,9 @@ class Machine {
   // Where an access goes; throws a Fault.
   std::byte* resolve(const Instruction& i, uint64_t address, uint32_t bytes, Access how,
                      const Thread& thread);
+  void begin_copy(const Instruction& i, const Thread::Copied& copy, Thread& thread);
+  // All of its copies but those of the last `most` groups.
+  void end_copies(Thread& thread, uint64_t most);
   const Entry& entry() const { return *launch_->entry; }
   std::span<const std::byte> parameters() const { return launch_->parameters; }
 

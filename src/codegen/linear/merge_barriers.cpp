@@ -66,11 +66,14 @@ class Merger {
   void add(LinearId at, Accesses& to) const {
     const LinearOp& op = program_.ops[at];
     if (is_edge(at)) to.are_any = true;
-    if (op.op != Op::Load && op.op != Op::Store) return;
+    if (op.op != Op::Load && op.op != Op::Store && op.op != Op::LoadMatrix &&
+        op.op != Op::CopyAsync)
+      return;
     LinearId memory = op.src[0];
     while (program_.ops[memory].op == Op::Address) memory = program_.ops[memory].src[0];
     if (program_.ops[memory].op != Op::Shared) return;
-    (op.op == Op::Load ? to.read : to.written).insert(program_.ops[memory].imm);
+    (op.op == Op::Store || op.op == Op::CopyAsync ? to.written : to.read)
+        .insert(program_.ops[memory].imm);
   }
 
   Accesses until_next(LinearId at) const {

@@ -61,6 +61,8 @@ std::optional<Place> Addresses::word_place(LinearId base, const UOp& flat, size_
   const IndexForm form = forms_.form_of(to_uop(flat.graph(), elements));
   if (form.vector_atom || form.lane % steps != 0) return std::nullopt;
   const int64_t displaced = checked_mul(sum->constant, bytes, "a displacement");
+  // Threads of a group read words at multiples of their size alone.
+  if (nest_.is_grouped() && (!is_whole || displaced % kWordBytes != 0)) return std::nullopt;
   if (is_whole && displaced == static_cast<int32_t>(displaced)) {
     Place p = place(base, to_uop(flat.graph(), words), kWordBytes);
     const int64_t whole = p.displacement + displaced;

@@ -21,7 +21,7 @@ class BlockTree {
   LinearId add(size_t depth, Op op, DType dtype, std::initializer_list<LinearId> src = {},
                int64_t imm = 0, int32_t aux = 0);
   void set_bypass(LinearId store) { ops_[store].bypass = true; }
-  void set_mark(LinearId loop) { ops_[loop].aux = 1; }
+  void set_mark(LinearId loop, int32_t mark) { ops_[loop].aux = mark; }
   const LinearOp& op(LinearId id) const { return ops_[id]; }
   size_t depth_of(LinearId id) const { return depths_[id]; }
 

@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "ir/fold.h"
+#include "rules/symbolic.h"
 
 namespace tiny {
 
@@ -18,7 +19,8 @@ void Closers::declare_stage(Task& task) {
   const bool is_shared = node.stage_arg().is_shared;
   int64_t& used = is_shared ? program_.shared_bytes : program_.scratch_bytes;
   const int64_t offset = used;
-  used += round_up(std::max<int64_t>(size, 1) * node.dtype().bytes(), 64);
+  const int64_t line = node.stage_arg().swizzle != 0 ? kSwizzledLine : 64;
+  used += round_up(std::max<int64_t>(size, 1) * node.dtype().bytes(), line);
   // In a loop the step before this one has read what is filled now.
   if (is_shared && emit_.depth() > 0) emit_.add(emit_.depth(), Op::Barrier, kVoid);
   const Op memory = is_shared ? Op::Shared : Op::Scratch;
@@ -56,7 +58,9 @@ void Closers::declare(Task& task) {
   if (task.node.op() != Op::Reduce) return;
   // Lanes that the value does not depend on count too: it is added once for each.
   const RangeSet free = nest_.free_of(task.node);
-  const DType dtype = task.node.dtype().with_lanes(nest_.lanes_in(free | task.own));
+  const DType dtype = is_matrix_sum(task.node)
+                          ? Matrices::dtype_of(task.node)
+                          : task.node.dtype().with_lanes(nest_.lanes_in(free | task.own));
   const LinearId first =
       emit_.constant(dtype, identity_bits(task.node.reduce_arg().op, task.node.dtype()));
   const RangeSet apart = instances_of(task) & (free | nest_.upcast());
@@ -85,6 +89,7 @@ bool Closers::multiplies_padding(const UOp& term) {
 
 void Closers::accumulate(const Task& task, size_t instance, const Guards& guards) {
   const LinearId acc = task.accumulators[instance];
+  if (is_matrix_sum(task.node)) return matrices_.accumulate(task, acc);
   if (task.own & nest_.words()) return words_.accumulate(task, acc, guards);
   const DType dtype = emit_.op(acc).dtype;
   const Op op = task.node.reduce_arg().op;
@@ -289,6 +294,21 @@ void Closers::finish(const Task& task) {
   emit_.remember(nest_.key_of(node), base);
 }
 
+// Threads of a warp have different elements of the sum: what is folded are those along axis 2.
+void Closers::finish_matrices(const Task& task, const Sums& sums) {
+  constexpr uint8_t kAxesOfWarp = 3;
+  const UOp& node = task.node;
+  const auto axes = static_cast<uint8_t>(axes_of(task.own) & ~kAxesOfWarp);
+  nest_.for_each_instance(instances_of(task) & nest_.free_of(node), [&](size_t) {
+    const InstanceKey key = nest_.key_of(node);
+    LinearId value = std::ranges::find(sums, key, &Sums::value_type::first)->second;
+    if (axes != 0)
+      value = emit_.add(emit_.depth(), Op::GroupFold, emit_.op(value).dtype, {value}, axes,
+                        static_cast<int32_t>(Op::Add));
+    matrices_.remember_rows(node, value);
+  });
+}
+
 void Closers::finish_sum(const Task& task) {
   const UOp& node = task.node;
   const Op op = node.reduce_arg().op;
@@ -297,7 +317,7 @@ void Closers::finish_sum(const Task& task) {
   const RangeSet all = instances_of(task);
   const size_t here = emit_.depth();
   // Accumulators were declared with the grouped ranges among the others: collect by result.
-  std::vector<std::pair<InstanceKey, LinearId>> sums;
+  Sums sums;
   const RangeSet grouped = nest_.upcast() & task.own;
   nest_.for_each_instance(all & (nest_.free_of(node) | grouped), [&](size_t instance) {
     const InstanceKey key = nest_.key_of(node);
@@ -309,6 +329,7 @@ void Closers::finish_sum(const Task& task) {
     else
       found->second = emit_.add(here, op, emit_.op(acc).dtype, {found->second, acc});
   });
+  if (is_matrix_sum(node)) return finish_matrices(task, sums);
   const uint8_t axes = axes_of(task.own);
   for (auto& [key, value] : sums) {
     if (axes != 0)

@@ -7,8 +7,11 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include "codegen/linearize/accesses.h"
+#include "codegen/linearize/group_matrix.h"
 #include "codegen/linearize/outer_sum.h"
 #include "codegen/linearize/running.h"
 #include "codegen/linearize/task.h"
@@ -21,7 +24,8 @@ class Closers {
  public:
   Closers(Emitter& emit, LoopNest& nest, IndexForms& forms, Prover& prover, Conditions& conditions,
           Values& values, Predicates& predicates, Addresses& addresses, Accesses& accesses,
-          RunningValues& running, Words& words, OuterSum& outer, LinearProgram& program)
+          RunningValues& running, Words& words, Matrices& matrices, OuterSum& outer,
+          LinearProgram& program)
       : emit_(emit),
         nest_(nest),
         forms_(forms),
@@ -33,6 +37,7 @@ class Closers {
         accesses_(accesses),
         running_(running),
         words_(words),
+        matrices_(matrices),
         outer_(outer),
         program_(program) {}
 
@@ -47,7 +52,9 @@ class Closers {
  private:
   // What an instance does with its value: a Store's is final, or a part of a sum.
   enum class Step : uint8_t { Close, AddDestination, StorePart };
-  RangeSet instances_of(const Task& task) { return nest_.instances_of(task.node, task.own); }
+  RangeSet instances_of(const Task& task) {
+    return nest_.instances_of(task.node, task.own) & ~matrices_.elements_of(task.node);
+  }
   void declare_stage(Task& task);
   uint8_t axes_of(RangeSet ranges) const;
   std::optional<LinearId> is_first_thread(const Task& task);
@@ -62,7 +69,9 @@ class Closers {
   void accumulate(const Task& task, size_t instance, const Guards& guards);
   bool multiplies_padding(const UOp& term);
   void check(const UOp& node, std::optional<LinearId> mask, int64_t lanes);
+  using Sums = std::vector<std::pair<InstanceKey, LinearId>>;
   void finish_sum(const Task& task);
+  void finish_matrices(const Task& task, const Sums& sums);
 
   Emitter& emit_;
   LoopNest& nest_;
@@ -75,6 +84,7 @@ class Closers {
   Accesses& accesses_;
   RunningValues& running_;
   Words& words_;
+  Matrices& matrices_;
   OuterSum& outer_;
   LinearProgram& program_;
 };

@@ -161,7 +161,7 @@ const UOp& IndexForms::flat_index(const UOp& access) {
   if (access.op() == Op::Index)
     flat = flat_stage_index(access);
   else if (access.op() == Op::Stage)
-    flat = flat_filled_index(access);
+    flat = swizzled(flat_filled_index(access), access);
   else
     flat = flat_buffer_index(access);
   return flat;

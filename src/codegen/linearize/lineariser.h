@@ -15,6 +15,7 @@
 //   RunningValues  values along a loop
 //   KernelLeaves   of values: by the four before it
 //   Words          the steps that one instruction takes
+//   Matrices       products of matrices that a warp forms together
 //   OuterSum       a sum that adds into the destination
 //   Closers        instances of tasks
 //   LoopLimits     bounds of loops
@@ -90,6 +91,7 @@ class Lineariser {
   NestState at_;
   ValueMakers make_;
   Words words_;
+  Matrices matrices_;
   OuterSum outer_;
   Closers closers_;
   LoopLimits limits_;

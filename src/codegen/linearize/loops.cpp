@@ -11,7 +11,8 @@ void Lineariser::emit_loop(const Group& group, size_t range, const LoopBounds& l
   const LinearOp& end = emit.op(limits.end);
   if (begin.op == Op::Const && end.op == Op::Const && begin.imm >= end.imm) return;
   const LinearId loop = emit.open(Op::Loop, kInt64, {limits.begin, limits.end}, 1);
-  if (at_.nest.at(range).overlaps) emit.set_mark(loop);
+  if (at_.nest.at(range).overlaps) emit.set_mark(loop, 1);
+  if (at_.nest.at(range).rooms > 1) emit.set_mark(loop, at_.nest.at(range).rooms);
   at_.nest.open_loop(range, loop, emit.depth());
   const size_t known_before = at_.prover.known();
   for (const UOp& fact : limits.facts) at_.prover.know(fact, emit.depth());
@@ -146,7 +147,7 @@ void Lineariser::emit_tiles(const Group& group, size_t range, const LoopBounds& 
   const LinearId loop = emit.open(Op::Loop, kInt64, {begin, end}, 1);
   const LinearId walked =
       emit.elementwise(Op::Mul, kInt64, {loop, emit.index_constant(tiles.apart)});
-  if (at_.nest.at(range).overlaps) emit.set_mark(loop);
+  if (at_.nest.at(range).overlaps) emit.set_mark(loop, 1);
   const LinearId start = emit.elementwise(Op::Add, kInt64, {walked, tiles.first});
   at_.nest.open_loop(range, start, emit.depth_of(start));
   at_.nest.set_limit(tile.steps_in, tiles.steps);

@@ -64,7 +64,6 @@ void Words::fill(const Task& task, const Guards& guards, int64_t lanes) {
               p->lane_stride);
 }
 
-// The word of a value's steps; a step for which a fact does not hold is zero.
 LinearId Words::word_of(const UOp& value, std::span<const UOp> facts) {
   InstanceKey key = nest_.key_of(value);
   key.use = kWordUse;

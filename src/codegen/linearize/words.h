@@ -30,10 +30,11 @@ class Words {
   void accumulate(const Task& task, LinearId accumulator, const Guards& guards);
   // Fills a stage whose innermost dimension is a word.
   void fill(const Task& task, const Guards& guards, int64_t lanes);
+  // The word of a value's steps; a step for which a fact does not hold is zero.
+  LinearId word_of(const UOp& value, std::span<const UOp> facts);
 
  private:
   std::optional<size_t> range_of(const UOp& value);
-  LinearId word_of(const UOp& value, std::span<const UOp> facts);
   std::optional<LinearId> load(const UOp& value, std::span<const UOp> facts);
   LinearId join(const UOp& value, size_t position, std::span<const UOp> facts);
 

@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "codegen/options/group_matrix.h"
 #include "codegen/options/prefetch.h"
 #include "codegen/options/stage.h"
 #include "codegen/options/stream.h"
@@ -112,6 +113,7 @@ Kernel tile(const Kernel& kernel, const Option& option) {
   KernelRange second = kernel.ranges[at];
   second.range = inner;
   second.overlaps = false;
+  second.rooms = 1;
   out.ranges[at].range = outer;
   out.ranges.insert(out.ranges.begin() + static_cast<int64_t>(at) + 1, second);
   if (count.is_const_int(1)) out.ranges.erase(out.ranges.begin() + static_cast<int64_t>(at));
@@ -156,15 +158,19 @@ std::string why_not_local(const Kernel& kernel, size_t at, RangeSet same_axis) {
   FreeRanges free;
   add_free_ranges(kernel, kernel.roots, free);
   const UOp& range = kernel.ranges[at].range;
+  const auto depends_on_it = [&](const UOp& fact) { return reaches(fact, range); };
   for (const UOp& u : topological(kernel.roots)) {
     RangeSet over = free.at(u.node());
     const bool depends = (over & bit(at)) != 0;
     for (size_t i = 1; closes_ranges(u) && i < u.src().size(); ++i)
       over |= bit(kernel.position(u.src(i)));
-    if (std::popcount(over & same_axis) > 1) return "a value depends on another range of the axis";
+    if ((over & bit(at)) && std::popcount(over & same_axis) > 1)
+      return "a value depends on another range of the axis";
     const bool is_shared = is_stage(u) && u.stage_arg().is_shared;
     if (is_shared && depends) return "a stage that the group shares is filled anew for each thread";
     if (closed_at(u, range) == 0) continue;
+    if (is_matrix_sum(u) && std::ranges::any_of(kernel.facts, depends_on_it))
+      return "threads would part at a product of matrices";
     if (u.op() == Op::Last) return "a value runs along it";
     if (is_stage(u) && !is_shared) return "a stage that it fills is of each thread";
     if (u.op() == Op::Reduce &&
@@ -270,6 +276,24 @@ Kernel overlap(const Kernel& kernel, const Option& option) {
   return out;
 }
 
+Kernel run_ahead(const Kernel& kernel, const Option& option) {
+  constexpr int64_t kRoomsMax = 8;
+  Kernel out = kernel;
+  const size_t at = find_range(kernel, option, option.range);
+  KernelRange& r = out.ranges[at];
+  if (r.kind != RangeKind::Loop || r.rooms > 1) refuse(option, "the range has a kind already");
+  if (option.amount < 2 || option.amount > kRoomsMax) refuse(option, "there are 2 to 8 rooms");
+  FreeRanges free;
+  add_free_ranges(kernel, kernel.roots, free);
+  const auto is_shared_inside = [&](const UOp& u) {
+    return is_stage(u) && u.stage_arg().is_shared && (free.at(u.node()) & bit(at)) != 0;
+  };
+  if (std::ranges::none_of(topological(kernel.roots), is_shared_inside))
+    refuse(option, "a group shares nothing that is filled in each of its steps");
+  r.rooms = static_cast<uint8_t>(option.amount);
+  return out;
+}
+
 }  // namespace
 
 Kernel apply_option(const Kernel& kernel, const Option& option) {
@@ -300,6 +324,10 @@ Kernel apply_option(const Kernel& kernel, const Option& option) {
       return apply_stream(kernel, option);
     case OptionKind::Local:
       return set_local(kernel, option);
+    case OptionKind::Pipeline:
+      return run_ahead(kernel, option);
+    case OptionKind::Matrix:
+      return apply_matrix(kernel, option);
   }
   return kernel;
 }

@@ -12,11 +12,13 @@
 //                constant size, and no value depends on two of them.  Of a range that is reduced:
 //                each thread has a part of the sum, and the group folds these
 //   ORDER r..    these ranges, outer to inner, in the places that they have now
-//   STAGE p r [a..] [pad N] [shared]
+//   STAGE p r [a..] [pad N] [shared] [swizzle B]
 //                the load of parameter p, or the value v by its number, is memoised in scratch over
 //                the ranges inside r (all: over all), laid out in the order a..; N more elements a
-//                row.  Shared: by a group, also over its threads, wherever LOCAL ranges stand; the
-//                ranges that it is filled over are new and may be LOCAL again
+//                row.  Swizzle: pieces of 16 bytes change places (rules/symbolic.h), by B bits of
+//                the number of their line of 128 bytes.  Shared: by a group, also over its threads,
+//                wherever LOCAL ranges stand; the ranges that it is filled over are new and may be
+//                LOCAL again
 //   DOT r        a word: the steps of r, as many as one holds, are multiplied and added by one
 //                instruction; r is closed by sums of products of narrow values alone (ir/dot.h)
 //   PREFETCH p r while the loop r runs, what it reads of parameter p after this block, or stores in
@@ -28,6 +30,12 @@
 //                loop over blocks of T, with corrections (codegen/options/stream.h); before other
 //                options of their ranges.  The loop has the first new number, the parts in blocks
 //                the next
+//   TC r r r ROW a row of the matrix table (base/matrix.h): rows, columns and steps, ranges of its
+//                sizes, become the product of matrices that a warp's threads form together
+//                (codegen/options/group_matrix.h); the first new range is the columns of the second
+//                factor, then threads of rows, lanes of columns, threads and words of steps
+//   PIPELINE r N what a group shares for each step of the loop r has N rooms, and is copied N - 1
+//                steps ahead (codegen/linear/group_pipeline.h)
 //   BYPASS p     what is stored to parameter p, which the kernel does not read, may pass the caches
 //
 // A list is text too: "TILE r0 14; VEC r3".  New ranges are numbered from the kernel's highest, in
@@ -57,18 +65,22 @@ enum class OptionKind : uint8_t {
   Dot,
   Overlap,
   Stream,
-  Local
+  Local,
+  Matrix,
+  Pipeline
 };
 
 struct Option {
   OptionKind kind = OptionKind::Tile;
   int64_t range = -1;  // its number; STAGE: -1 is "over all"
-  // TILE, STREAM: T; LOCAL: A; STAGE, PREFETCH, BYPASS: the parameter or value's number.
+  // TILE, STREAM: T; LOCAL: A; PIPELINE: N; STAGE, PREFETCH, BYPASS: the parameter or value's
+  // number; TC: the row's.
   int64_t amount = 0;
-  std::vector<int64_t> list;  // ORDER: ranges; STAGE: the layout, outermost first
+  std::vector<int64_t> list;  // ORDER, TC: ranges; STAGE: the layout, outermost first
   int64_t padding = 0;     // STAGE: elements added to the stride of the outermost dimension but one
   bool by_number = false;  // STAGE: `amount` counts the kernel's nodes, sources first
   bool is_shared = false;  // STAGE
+  int64_t swizzle = 0;     // STAGE: bits of a piece's number that change by its line's
   bool operator==(const Option&) const = default;
 };
 

@@ -47,6 +47,7 @@ class Stager {
   }
 
   Kernel run() {
+    if (option_.swizzle > kSwizzledBitsMax) refuse("a line has eight pieces");
     const UOp value = find_value();
     check(value);
     occurrences_ = {{value, positions(inside(value))}};
@@ -370,7 +371,9 @@ class Stager {
       if (i == 1) stride = checked_add(stride, option_.padding, "a stage's size");
     }
     for (const Dimension& d : dims) src.push_back(d.range);
-    return value.graph().make(Op::Stage, std::move(src), StageArg{strides, option_.is_shared});
+    return value.graph().make(
+        Op::Stage, std::move(src),
+        StageArg{strides, option_.is_shared, static_cast<uint8_t>(option_.swizzle)});
   }
 
   const Kernel& kernel_;
@@ -387,6 +390,16 @@ class Stager {
 
 namespace {
 
+// The rooms that a stage has: those of the loops that it is filled in.
+int64_t rooms_of(const Kernel& kernel, const UOp& stage) {
+  FreeRanges free;
+  add_free_ranges(kernel, {&stage, 1}, free);
+  int64_t rooms = 1;
+  for (RangeSet set = free.at(stage.node()); set && stage.stage_arg().is_shared; set &= set - 1)
+    rooms *= kernel.ranges[static_cast<size_t>(std::countr_zero(set))].rooms;
+  return rooms;
+}
+
 template <class Counts>
 int64_t bytes_of_stages(const Kernel& kernel, const Counts& counts) {
   int64_t sum = 0;
@@ -395,7 +408,10 @@ int64_t bytes_of_stages(const Kernel& kernel, const Counts& counts) {
     int64_t last = 0;
     for (size_t i = 1; i < u.src().size(); ++i)
       last += (bounds(u.src(i).src(0)).hi - 1) * u.stage_arg().strides[i - 1];
-    sum += (last + 1) * u.dtype().bytes();
+    const int64_t bytes = (last + 1) * u.dtype().bytes();
+    const int64_t rooms = rooms_of(kernel, u);
+    const bool is_of_lines = rooms > 1 || u.stage_arg().swizzle != 0;
+    sum += rooms * (is_of_lines ? round_up(bytes, kSwizzledLine) : bytes);
   }
   return sum;
 }

@@ -2,6 +2,7 @@
 #include <charconv>
 
 #include "base/error.h"
+#include "base/matrix.h"
 #include "base/text.h"
 #include "codegen/options/options.h"
 
@@ -11,27 +12,31 @@ namespace {
 
 constexpr const char* kNames[] = {"TILE",    "VEC",    "UPCAST",   "UNROLL", "THREAD",
                                   "ORDER",   "STAGE",  "PREFETCH", "BYPASS", "DOT",
-                                  "OVERLAP", "STREAM", "LOCAL"};
+                                  "OVERLAP", "STREAM", "LOCAL",    "TC",     "PIPELINE"};
 
 std::string range_text(int64_t number) {
   return number < 0 ? std::string("all") : cat("r", number);
 }
 
 bool has_size(OptionKind kind) {
-  return kind == OptionKind::Tile || kind == OptionKind::Stream || kind == OptionKind::Local;
+  return kind == OptionKind::Tile || kind == OptionKind::Stream || kind == OptionKind::Local ||
+         kind == OptionKind::Pipeline;
 }
 
 std::string to_text(const Option& option) {
   std::string text = kNames[static_cast<size_t>(option.kind)];
-  if (option.kind == OptionKind::Order) {
+  if (option.kind == OptionKind::Order || option.kind == OptionKind::Matrix) {
     for (int64_t r : option.list) text += " " + range_text(r);
+    if (option.kind == OptionKind::Matrix)
+      text += cat(" ", kMatrixRows[static_cast<size_t>(option.amount)].name);
     return text;
   }
   if (option.kind == OptionKind::Stage) {
     text += cat(option.by_number ? " v" : " p", option.amount, " ", range_text(option.range));
     for (int64_t r : option.list) text += " " + range_text(r);
     if (option.padding) text += cat(" pad ", option.padding);
-    return option.is_shared ? text + " shared" : text;
+    if (option.is_shared) text += " shared";
+    return option.swizzle ? cat(text, " swizzle ", option.swizzle) : text;
   }
   if (option.kind == OptionKind::Bypass) return text + cat(" p", option.amount);
   if (option.kind == OptionKind::Prefetch) text += cat(" p", option.amount);
@@ -94,11 +99,19 @@ class Parser {
     if (found == std::end(kNames))
       fail(name,
            "TILE, VEC, UPCAST, UNROLL, THREAD, ORDER, STAGE, PREFETCH, BYPASS, DOT, OVERLAP, "
-           "STREAM or LOCAL");
+           "STREAM, LOCAL, TC or PIPELINE");
     Option o;
     o.kind = static_cast<OptionKind>(found - std::begin(kNames));
     if (o.kind == OptionKind::Order) {
       while (more()) o.list.push_back(range(next()));
+      return o;
+    }
+    if (o.kind == OptionKind::Matrix) {
+      for (int n = 0; n < 3; ++n) o.list.push_back(range(next()));
+      const std::string_view row = next();
+      o.amount = find_matrix_row(row);
+      if (o.amount < 0) fail(row, "a row of the matrix table such as m16n8k16_f16");
+      if (more()) fail(next(), "; or the end");
       return o;
     }
     if (o.kind == OptionKind::Stage) {
@@ -115,6 +128,8 @@ class Parser {
           o.padding = number(next(), "a number of elements");
         else if (word == "shared")
           o.is_shared = true;
+        else if (word == "swizzle")
+          o.swizzle = number(next(), "a number of bits");
         else
           o.list.push_back(range(word));
       }

@@ -152,6 +152,12 @@ class Function {
         return line(dialect_.poll);
       case Op::Barrier:
         return line(dialect_.barrier);
+      case Op::CopyAsync:  // at once
+        return line(cat("for (int c = 0; c < ", op.aux, "; ++c) ", name(op, 0), "[c] = c < ",
+                        name(op, 2), " ? ", name(op, 1), "[c] : 0;"));
+      case Op::Commit:
+      case Op::WaitCopies:
+        return;
       case Op::Check:
         return line(cat(
             is_mask(source(op, 0).dtype) ? helpers_.check_of_mask(type(op, 0)) : helpers_.check(),

@@ -5,6 +5,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/look_often.h"
+#include "base/matrix.h"
 #include "base/text.h"
 #include "render/access_alignment.h"
 #include "render/index_width.h"
@@ -21,8 +22,9 @@ constexpr size_t kOpsToUnroll = 64;     // with these a thread's registers have 
 
 class Kernel {
  public:
-  explicit Kernel(const LinearProgram& program)
+  Kernel(const LinearProgram& program, bool has_copies)
       : program_(program),
+        has_copies_(has_copies),
         alignment_(program),
         width_(program),
         values_(program.ops.size()),
@@ -129,6 +131,14 @@ class Kernel {
         return check(op);
       case Op::Barrier:
         return out_.line("bar.sync 0");
+      case Op::CopyAsync:
+        return copy_to_shared(out_, copy_of(at, op));
+      case Op::Commit:
+        if (has_copies_) out_.line("cp.async.commit_group");
+        return;
+      case Op::WaitCopies:
+        if (has_copies_) out_.line(cat("cp.async.wait_group ", op.imm));
+        return;
       case Op::Poll:      // nobody asks a kernel of a graphics processor to leave
       case Op::Prefetch:  // what stalls a thread is hidden by others
         return;
@@ -274,6 +284,14 @@ class Kernel {
         return lane_range(op);
       case Op::Fold:
         return {fold(op)};
+      case Op::Mma:
+        return mma(op);
+      case Op::LoadMatrix:
+        return load_matrix(op);
+      case Op::Join:
+        return joined(op);
+      case Op::Part:
+        return {value(op, 0).begin() + op.imm, value(op, 0).begin() + op.imm + op.dtype.lanes};
       default:
         break;
     }
@@ -385,6 +403,40 @@ class Kernel {
     return lanes[0];
   }
 
+  Value joined(const LinearOp& op) {
+    Value lanes = value(op, 0);
+    lanes.insert(lanes.end(), value(op, 1).begin(), value(op, 1).end());
+    return lanes;
+  }
+
+  // All threads of the warp are here (ir/linear.h).
+  Value mma(const LinearOp& op) {
+    Value sum;
+    for (size_t l = 0; l < op.dtype.lanes; ++l) sum.push_back(out_.fresh(File::Word));
+    std::string line = cat(kMatrixRows[op.aux].ptx, " ", braced(sum));
+    for (size_t i = 0; i < op.count; ++i) {
+      Value lanes = value(op, i);
+      for (Operand& l : lanes)
+        if (l.is_constant) l = out_.in_register(l);
+      line += ", " + braced(lanes);
+    }
+    out_.line(line);
+    return sum;
+  }
+  Value load_matrix(const LinearOp& op) {
+    Value words;
+    for (size_t l = 0; l < op.dtype.lanes; ++l) words.push_back(out_.fresh(File::Word));
+    out_.line(cat("ldmatrix.sync.aligned.m8n8.x", op.dtype.lanes, op.aux != 0 ? ".trans" : "",
+                  ".shared.b16 ", braced(words), ", [", Writer::text(lane(op, 0), "u64"),
+                  op.imm != 0 ? cat("+", op.imm) : "", "]"));
+    return words;
+  }
+  static std::string braced(const Value& registers) {
+    std::vector<std::string> names;
+    for (const Operand& r : registers) names.push_back(Writer::text(r, "b32"));
+    return cat("{", join(names, ", "), "}");
+  }
+
   Access access_of(LinearId at, DType dtype) const {
     const LinearOp& op = program_.ops[at];
     Access access;
@@ -398,7 +450,20 @@ class Kernel {
     return access;
   }
 
+  Copy copy_of(LinearId at, const LinearOp& op) {
+    Copy copy;
+    copy.to = lane(op, 0);
+    copy.from = {spaces_[op.src[1]], lane(op, 1)};
+    copy.valid = shortened(lane(op, 2));
+    copy.bytes = op.aux;
+    copy.element_bytes = op.imm;
+    copy.alignment = alignment_.of(at);
+    copy.runs_beside = has_copies_;
+    return copy;
+  }
+
   const LinearProgram& program_;
+  const bool has_copies_;  // that run beside the thread
   AccessAlignment alignment_;
   IndexWidth width_;
   std::vector<Value> values_;
@@ -415,8 +480,8 @@ class Kernel {
 
 }  // namespace
 
-Entry make_entry(const LinearProgram& program) {
-  return Kernel(program).entry();
+Entry make_entry(const LinearProgram& program, bool has_copies) {
+  return Kernel(program, has_copies).entry();
 }
 
 }  // namespace tiny::ptx

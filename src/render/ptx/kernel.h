@@ -18,6 +18,7 @@ struct Entry {
   int64_t dynamic_shared_bytes = 0;
 };
 
-Entry make_entry(const LinearProgram& program);
+// `has_copies`: the device has copies that run beside the thread.
+Entry make_entry(const LinearProgram& program, bool has_copies);
 
 }  // namespace tiny::ptx

@@ -229,4 +229,42 @@ void store(Writer& out, const Access& access, const Value& value, const Value& m
   }
 }
 
+void copy_to_shared(Writer& out, const Copy& copy) {
+  constexpr int64_t kLeast = 4;  // bytes that a copy beside the thread takes
+  const bool beside =
+      copy.runs_beside && copy.from.space == Space::Global && copy.alignment >= kLeast;
+  const bool is_whole =
+      copy.valid.is_constant && copy.valid.value >= static_cast<uint64_t>(copy.bytes);
+  const int64_t most = beside ? kMostBytes : is_whole ? 8 : copy.element_bytes;
+  const int64_t unit = std::min({most, copy.alignment, copy.bytes});
+  const auto zero = word(0);
+  for (int64_t at = 0; at < copy.bytes; at += unit) {
+    const std::string to = spelled({copy.to, at}), from = spelled({copy.from.base, at});
+    if (beside) {
+      std::string size;
+      if (!is_whole) {
+        Operand left = copy.valid;
+        if (at > 0) left = out.make("sub", "s32", {left, word(static_cast<uint32_t>(at))});
+        left = out.make("max", "s32", {left, zero});
+        left = out.make("min", "s32", {left, word(static_cast<uint32_t>(unit))});
+        size = cat(", ", Writer::text(out.in_register(left), "u32"));
+      }
+      out.line(cat("cp.async.", unit == kMostBytes ? "cg" : "ca", ".shared.global ", to, ", ", from,
+                   ", ", unit, size));
+      continue;
+    }
+    const std::string type = unit == 8 ? "b64" : unit == 4 ? "b32" : unit == 2 ? "u16" : "u8";
+    const Value value = fresh_registers(out, unit == 8 ? File::Double : File::Word, 1, !is_whole);
+    std::string when;
+    if (!is_whole) {
+      const Operand is_there =
+          out.compare("gt", "s32", {out.in_register(copy.valid), word(static_cast<uint32_t>(at))});
+      when = guard(&is_there);
+    }
+    out.line(cat(when, "ld.", to_string(copy.from.space), ".", type, " ", braced(value, type), ", ",
+                 from));
+    out.line(cat("st.shared.", type, " ", to, ", ", braced(value, type)));
+  }
+}
+
 }  // namespace tiny::ptx

@@ -33,6 +33,19 @@ struct Access {
 Value load(Writer& out, const Access& access, const Value& mask);
 void store(Writer& out, const Access& access, const Value& value, const Value& mask);
 
+// So many bytes from one address to one in shared memory, of which only the first `valid` are
+// there: the others are zeros.
+struct Copy {
+  Operand to;
+  Address from;
+  Operand valid;  // of 32 bits
+  int64_t bytes = 0;
+  int64_t element_bytes = 1;
+  int64_t alignment = 1;     // of both addresses
+  bool runs_beside = false;  // if it can: the thread goes on meanwhile
+};
+void copy_to_shared(Writer& out, const Copy& copy);
+
 // `base + index * bytes`; the index has 64 bits, or 32 with a sign.
 Operand address_at(Writer& out, const Operand& base, const Operand& index, int64_t bytes);
 

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/matrix.h"
 #include "base/text.h"
 #include "render/access_alignment.h"
 #include "render/ptx/kernel.h"
@@ -40,6 +41,16 @@ LinearProgram aligned(const LinearProgram& program, int64_t alignment) {
   return out;
 }
 
+// Of devices that copy beside their threads (PTX ISA, "cp.async").
+constexpr int kComputeOfCopies = 80;
+
+void require_matrices(const LinearProgram& program, const PtxTarget& target) {
+  for (const LinearOp& op : program.ops)
+    require(op.op != Op::Mma || target.compute >= kMatrixRows[op.aux].compute, Status::Unsupported,
+            "kernel ", program.name, ": ", kMatrixRows[op.aux].name, " on ", target.name,
+            ", which has no such instruction");
+}
+
 }  // namespace
 
 bool has_ptx_renderer() {
@@ -72,7 +83,9 @@ std::vector<Code> render_ptx_unit(std::span<const LinearProgram> programs,
   bool has_dynamic = false;
   for (const LinearProgram& program : programs) {
     invariant(names.insert(program.name).second, "kernels of one unit have their own names");
-    const ptx::Entry entry = ptx::make_entry(aligned(program, target.parameter_alignment));
+    require_matrices(program, target);
+    const ptx::Entry entry = ptx::make_entry(aligned(program, target.parameter_alignment),
+                                             target.compute >= kComputeOfCopies);
     Code code;
     code.kind = CodeKind::Ptx;
     code.name = program.name;

@@ -1,6 +1,7 @@
 #include "runtime/interp/group.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "base/error.h"
@@ -45,7 +46,7 @@ class GroupRun {
     }
     std::ranges::fill(next_, code_.steps.data());
     while (const Step* meeting = run_to_meeting()) {
-      if (meeting->d != 0) fold(code_.folds[meeting->d - 1], *meeting);
+      if (meeting->d != 0) meet(code_.meetings[meeting->d - 1], *meeting);
       std::ranges::fill(next_, meeting + 1);
     }
   }
@@ -74,8 +75,20 @@ class GroupRun {
     return meeting;
   }
 
+  void meet(const GroupMeeting& of, const Step& meeting) {
+    if (!of.is_of_warps) return fold(of, meeting);
+    std::array<std::byte*, kWarpThreads> frames{};
+    for (size_t first = 0; first < threads_.size(); first += frames.size()) {
+      for (size_t lane = 0; lane < frames.size(); ++lane) frames[lane] = frame(first + lane);
+      if (of.matrices)
+        multiply_matrices(*of.matrices, meeting, frames);
+      else
+        load_matrices(meeting, frames);
+    }
+  }
+
   // What the threads along the axes have brought, combined as by Fold, axis by axis.
-  void fold(const GroupFold& of, const Step& meeting) {
+  void fold(const GroupMeeting& of, const Step& meeting) {
     const auto slot = static_cast<size_t>(of.slot_bytes);
     AlignedMemory memory(of.slot_bytes * static_cast<int64_t>(3 + threads_.size()));
     std::byte* values = memory.data + 3 * slot;
@@ -99,7 +112,8 @@ class GroupRun {
       std::memcpy(frame(t) + meeting.result, values + from[t] * slot, slot);
   }
 
-  static void combine(const GroupFold& of, std::byte* frame, std::byte* to, const std::byte* with) {
+  static void combine(const GroupMeeting& of, std::byte* frame, std::byte* to,
+                      const std::byte* with) {
     const auto slot = static_cast<size_t>(of.slot_bytes);
     std::memcpy(frame, to, slot);
     std::memcpy(frame + slot, with, slot);

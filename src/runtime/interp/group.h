@@ -1,5 +1,5 @@
-// A group of threads, run by one: each in its turn as far as the next Barrier or GroupFold, where
-// they meet.
+// A group of threads, run by one: each in its turn as far as the next Barrier, GroupFold or
+// Mma, where they meet.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/bytecode.h"
+#include "base/matrix.h"
 #include "runtime/host.h"
 #include "runtime/interp/step.h"
 
@@ -16,17 +17,26 @@ namespace tiny::interp {
 // Of a program, or of one group of a grouped one.
 int64_t scratch_bytes(const BytecodeHeader& header);
 
-// The op of a GroupFold on values at 0 and at `slot_bytes` of a frame, with the result behind them.
-struct GroupFold {
+// The op of a GroupFold on values at 0 and at `slot_bytes` of a frame, with the result behind them;
+// or what each warp does: a row of products of matrices, or none where matrices are loaded.
+struct GroupMeeting {
   Step combine;
   int64_t slot_bytes = 0;
+  bool is_of_warps = false;
+  const MatrixRow* matrices = nullptr;
 };
 struct GroupCode {
   const std::string& name;
   const BytecodeHeader& header;
-  std::span<const Step> steps;       // a GroupFold's `d`: its number, from 1
-  std::span<const GroupFold> folds;  // by number
+  std::span<const Step> steps;             // of a meeting `d`: its number, from 1; 0: a Barrier
+  std::span<const GroupMeeting> meetings;  // by number
 };
+
+// The product of the matrices whose elements the threads of one warp have in their frames.
+using WarpFrames = std::span<std::byte* const, kWarpThreads>;
+void multiply_matrices(const MatrixRow& row, const Step& step, WarpFrames frames);
+// The words of the matrices whose rows begin at the addresses that the threads have.
+void load_matrices(const Step& step, WarpFrames frames);
 
 // Runs the groups from args.begin to before args.end.  Error{Internal} if its threads part before
 // they meet.

@@ -27,7 +27,8 @@ class BytecodeExecutable : public HostExecutable {
   }
 
   void run(const KernelArgs& args) const override {
-    if (header_.group[0] != 0) return interp::run_groups({name(), header_, steps_, folds_}, args);
+    if (header_.group[0] != 0)
+      return interp::run_groups({name(), header_, steps_, meetings_}, args);
     std::byte* frame = args.scratch + header_.program_scratch_bytes;
     for (const Step* step = steps_.data(); step != nullptr;) step = step->run(step, frame, &args);
   }
@@ -59,22 +60,26 @@ class BytecodeExecutable : public HostExecutable {
       s.a = code[other].result;
       s.imm = code[other].imm;
     }
+    if (i.op == BytecodeOp::Mma || i.op == BytecodeOp::LoadMatrix) {
+      meetings_.push_back({{}, 0, true, i.op == BytecodeOp::Mma ? &kMatrixRows[i.aux] : nullptr});
+      s.d = static_cast<uint32_t>(meetings_.size());
+    }
     if (i.op != BytecodeOp::GroupFold) return;
     const int64_t slot = bytecode_slot_bytes(i.type, i.lanes);
     BytecodeInstruction pair = i;
     pair.op = static_cast<BytecodeOp>(i.imm);
-    interp::GroupFold& fold = folds_.emplace_back();
+    interp::GroupMeeting& fold = meetings_.emplace_back();
     fold.slot_bytes = slot;
     fold.combine.run = avx2 ? interp::find_handler_avx2(pair) : interp::find_handler_baseline(pair);
     fold.combine.lanes = i.lanes;
     fold.combine.b = static_cast<uint32_t>(slot);
     fold.combine.result = static_cast<uint32_t>(2 * slot);
-    s.d = static_cast<uint32_t>(folds_.size());
+    s.d = static_cast<uint32_t>(meetings_.size());
   }
 
   BytecodeHeader header_;
   std::vector<Step> steps_;
-  std::vector<interp::GroupFold> folds_;
+  std::vector<interp::GroupMeeting> meetings_;
 };
 
 class InterpreterDevice : public HostDevice {

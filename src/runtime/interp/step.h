@@ -30,7 +30,7 @@ struct Step {
 struct ThreadArgs : KernelArgs {
   std::byte* shared = nullptr;  // the group's memory
   int64_t thread[3] = {};
-  mutable const Step* waits_at = nullptr;  // the Barrier or GroupFold that it has come to
+  mutable const Step* waits_at = nullptr;  // the Barrier, GroupFold or Mma that it has come to
 };
 
 // The handler of an instruction, or null if there is no such op on these types.  The two differ in

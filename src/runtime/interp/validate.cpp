@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/matrix.h"
 #include "runtime/interp/step.h"
 
 namespace tiny::interp {
@@ -30,9 +31,19 @@ Operand operand(const BytecodeInstruction& i, size_t s) {
     case BytecodeOp::Loop:
       return kPosition;
     case BytecodeOp::Fold:
+    case BytecodeOp::Part:
       return {i.type, i.aux};
+    case BytecodeOp::Join:
+      return {i.type, i.lanes / 2};
+    case BytecodeOp::Mma:
+      if (s == 2 || !has_matrix_row(i.aux)) break;
+      return {BytecodeType::UInt32,
+              words_of(kMatrixRows[i.aux], s == 0 ? kMatrixRows[i.aux].a : kMatrixRows[i.aux].b)};
     case BytecodeOp::Where:
       return {s == 0 ? BytecodeType::Bool : i.type, i.lanes};
+    case BytecodeOp::LoadMatrix:
+    case BytecodeOp::CopyAsync:
+      return kPosition;
     case BytecodeOp::If:
       return {BytecodeType::Bool, 1};
     case BytecodeOp::Check:
@@ -106,6 +117,8 @@ class Validator {
         "the types exist");
     law(i.lanes > 0, "there is a lane");
     const BytecodeOpInfo& table = info(i.op);
+    if (i.op == BytecodeOp::Part)
+      law(i.imm >= 0 && i.aux <= UINT16_MAX && i.imm + i.lanes <= i.aux, "a part is of its value");
     if (i.op == BytecodeOp::Fold)
       law(i.aux > 1 && i.aux <= UINT16_MAX && (i.aux & (i.aux - 1)) == 0 && i.lanes == 1,
           "fold takes a power of two of lanes to one");
@@ -160,6 +173,18 @@ class Validator {
         return law(
             is_grouped() && below(static_cast<int64_t>(kBytecodeOpCount)) && i.aux > 0 && i.aux < 8,
             "a fold over threads has its op and axes");
+      case BytecodeOp::LoadMatrix:
+        return law(is_of_warps() && (i.lanes == 2 || i.lanes == 4) && (i.aux == 0 || i.aux == 1),
+                   "words are of two or four matrices, of whole warps");
+      case BytecodeOp::Mma:
+        return law(
+            is_of_warps() && has_matrix_row(i.aux) && i.lanes == kMatrixRows[i.aux].c.elements,
+            "a product of matrices is a row of the table, of whole warps");
+      case BytecodeOp::CopyAsync:
+        return law(is_grouped() && is_position(i) && i.aux > 0 && i.aux <= 16,
+                   "a thread copies up to 16 bytes");
+      case BytecodeOp::Join:
+        return law(i.lanes % 2 == 0, "joined are two values");
       case BytecodeOp::Loop:
         return law(is_position(i) && i.imm > 0, "a loop counts up in int64");
       case BytecodeOp::Address:
@@ -176,6 +201,9 @@ class Validator {
     }
   }
   bool is_grouped() const { return header_.group[0] != 0; }
+  bool is_of_warps() const {
+    return header_.group[0] == kLaneColumns && header_.group[1] == kLaneRows;
+  }
   static bool is_position(const BytecodeInstruction& i) {
     return i.type == BytecodeType::Int64 && i.lanes == 1;
   }
