@@ -227,7 +227,7 @@ TINY_API void tiny_options_release(tiny_options *options); /* NULL is a no-op, a
    that lists the known. */
 TINY_API tiny_status tiny_options_set_int(tiny_options *options, const char *key, int64_t value);
 /* Keys: "busy" ("wait", "error": what a building call does while another has the context), "device" ("cpu", "interp",
-   "c", "null"), "isa" ("auto", "avx512", "avx2"), "cache_dir" (of compiled kernels;
+   "c", "null"; "cuda", "opencl:1": see tiny_devices), "isa" ("auto", "avx512", "avx2"), "cache_dir" (of compiled kernels;
    "": $XDG_CACHE_HOME/tiny or ~/.cache/tiny; if it cannot be used there is no disk cache). */
 TINY_API tiny_status tiny_options_set_string(tiny_options *options, const char *key, const char *value);
 
@@ -292,6 +292,17 @@ TINY_API tiny_status tiny_context_info(tiny_context *context, tiny_report **out)
    stay as they are; after "beam", "noopt" and "fusion", what is computed is compiled anew.  A building call.  Since
    0.3. */
 TINY_API tiny_status tiny_context_set_int(tiny_context *context, const char *key, int64_t value);
+/* The context on another of its devices, named as for the option "device" ("cpu", "opencl:1"): what is made with it lies
+   there, and all that takes a context takes it (tensors, models, archives, generators).  It is opened when it is first
+   asked for, with the options, the operators and the cancel token that `context` has then, and is the same one for all
+   who ask for that device, for as long as the context that asked first; from it one comes back by the other's device.
+   It has a lock, caches, limits and counters of its own: calls of two devices do not wait for each other.
+   tiny_tensor_to copies between them; any other call over tensors of two is TINY_ERROR_INVALID_ARGUMENT that names
+   both devices.  Since 0.3. */
+TINY_API tiny_status tiny_context_on_device(tiny_context *context, const char *device, tiny_context **out);
+/* Waits until the context's device has done all that it was given, for who measures time: what reads a value waits for
+   that by itself.  Since 0.3. */
+TINY_API tiny_status tiny_context_synchronize(tiny_context *context);
 
 /* ---- Cancelling ------------------------------------------------------------------------------ */
 
@@ -349,6 +360,12 @@ TINY_API tiny_status tiny_tensor_strides(const tiny_tensor *tensor, int64_t *str
 TINY_API tiny_status tiny_tensor_offset(const tiny_tensor *tensor, int64_t *out);
 /* The name of the device that the tensor's memory is of ("cpu"); lives as long as its context. */
 TINY_API tiny_status tiny_tensor_device(const tiny_tensor *tensor, const char **out);
+/* The tensor in `context`, as a rule one of tiny_context_on_device: the elements, computed now if need be, are copied,
+   row-major, from device to device where both drivers can, else over the host.  It shares nothing with the tensor, and
+   gradients end there.  In the tensor's own context it is the tensor itself, in another handle.  A scalar becomes the
+   same scalar there.  What has no elements yet, such as a program's input, is TINY_ERROR_INVALID_ARGUMENT.  A building
+   call of both contexts, one after the other.  Since 0.3. */
+TINY_API tiny_status tiny_tensor_to(const tiny_tensor *tensor, tiny_context *context, tiny_tensor **out);
 /* What profiles and traces call the work that computes this value and nothing else that has a name: see
    tiny_program_kernels.  A label for people: it may be any text, "" is none again, and it decides nothing.  Equal
    values of a context are one value: the latest name given to it holds. */
@@ -1558,7 +1575,8 @@ TINY_API tiny_status tiny_run_dim(const tiny_run *run, int64_t dim, int64_t *out
    the two.  It is computed now if it is not yet.  After an execution, what was built on the tensor before and not
    computed is TINY_ERROR_INVALID_ARGUMENT.  Nothing else may use the tensor while the run executes. */
 TINY_API tiny_status tiny_run_set_output(tiny_run *run, size_t index, tiny_tensor *tensor);
-/* Runs the kernels on the calling thread and the pool.  Allocates nothing, unless a variable has changed. */
+/* Runs the kernels on the calling thread and the pool; a device of a driver (OpenCL, CUDA) may do some of the work after
+   this has returned: what reads an output waits for it.  Allocates nothing, unless a variable has changed. */
 TINY_API tiny_status tiny_run_execute(tiny_run *run);
 /* `cancel` (may be NULL: none) ends an execution, in the middle of kernels too, with TINY_ERROR_CANCELLED; the run can
    be executed again.  Of what an execution that was ended, by it or by the option "time_limit", was to write, outputs

@@ -116,7 +116,7 @@ Tensor LoadedModel::checked_input(size_t index, const Tensor& tensor) const {
   const DType dtype = input_dtype(index);
   const std::string& name = input(index).name;
   require(&tensor.context() == context_.get(), Status::InvalidArgument, "input \"", name,
-          "\" comes from another context");
+          "\" comes from another context", of_two_devices(tensor.context(), *context_));
   if (tensor.weak()) return cast(tensor, dtype);  // a number takes the dtype that is wanted
   require(tensor.dtype() == dtype, Status::DType, "input \"", name, "\" is of type ", dtype,
           "; got ", tensor.dtype());

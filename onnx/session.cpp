@@ -479,7 +479,8 @@ Ref<TensorRun> LoadedModel::begin_run(const std::vector<Tensor>& inputs) {
     require(inputs[i].dtype() == dtype, Status::DType, "input \"", input(i).name, "\" is of type ",
             dtype, "; got ", inputs[i].dtype());
     require(&inputs[i].context() == context_.get(), Status::InvalidArgument, "input \"",
-            input(i).name, "\" comes from another context");
+            input(i).name, "\" comes from another context",
+            of_two_devices(inputs[i].context(), *context_));
     shapes.push_back(dims_of(inputs[i]));
     if (!is_host_input(i) || !may_be_host(shapes[i])) continue;
     Tensor tensor = inputs[i];

@@ -1,6 +1,6 @@
 """The C# classes: a handle and its methods for each object, the enumerations, the free functions."""
 
-from model import Argument, camel, list_with_context, strip, value_name
+from model import Argument, camel, context_given, list_with_context, strip, value_name
 
 NUMBERS = {"int32_t": "int", "int64_t": "long", "uint32_t": "uint", "uint64_t": "ulong",
            "size_t": "ulong", "double": "double", "float": "float"}
@@ -100,12 +100,14 @@ def result(item):
 
 def context_of(call):
     """The expression for the context that a made object remembers."""
+    given = context_given(call)
+    if given:
+        return small_camel(given.name)
     if call.has_receiver:
         return "this" if call.owner == "tiny_context" else "Context"
     for argument in call.arguments:
         if argument.kind == "object" and not argument.nullable[0]:
-            name = small_camel(argument.name)
-            return name if argument.type == "tiny_context" else f"{name}?.Context"
+            return f"{small_camel(argument.name)}?.Context"
         if argument is list_with_context(call):
             return f"global::Tiny.Memory.First({small_camel(argument.name)})?.Context"
     return "null"

@@ -64,6 +64,12 @@ def list_with_context(call):
     return next((l for l in lists if l.name in counted), lists[-1] if lists else None)
 
 
+def context_given(call):
+    """The context that is an argument: what is made lives there, whatever else the call takes."""
+    return next((argument for argument in call.arguments if argument.kind == "object" and
+                 argument.type == "tiny_context" and not argument.nullable[0]), None)
+
+
 class Unknown(Exception):
     """A parameter that the languages' safe layer has no form for: the raw function is all there is."""
 

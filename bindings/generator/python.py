@@ -2,7 +2,7 @@
 
 import keyword
 
-from model import Argument, camel, list_with_context, strip, value_name
+from model import Argument, camel, context_given, list_with_context, strip, value_name
 
 HEAD = '''"""Made from include/tiny.h by bindings/generate.py: every call of the header as a method."""
 
@@ -16,7 +16,7 @@ from .native import made, operand
 '''
 
 # What no gradient goes through, and gradients themselves.
-UNTRACED = ("tiny_detach", "tiny_gradient")
+UNTRACED = ("tiny_detach", "tiny_gradient", "tiny_tensor_to")
 
 
 def identifier(name):
@@ -55,6 +55,9 @@ def passed(call, item):
 
 def source(call):
     """The argument whose context the result lives in, or None."""
+    given = context_given(call)
+    if given:
+        return identifier(given.name)
     if call.has_receiver:
         return "self"
     for argument in call.arguments:

@@ -1,6 +1,6 @@
 """The safe Rust layer: a struct with Drop for each object, its methods, newtypes of enumerations."""
 
-from model import Argument, camel, list_with_context, strip, value_name
+from model import Argument, camel, context_given, list_with_context, strip, value_name
 
 NUMBERS = {"int32_t": "i32", "int64_t": "i64", "uint32_t": "u32", "uint64_t": "u64",
            "size_t": "usize", "double": "f64", "float": "f32"}
@@ -131,12 +131,13 @@ def source(call, bound):
     made = call.results[-1].type if call.results else None
     if made not in bound:
         return ""
+    given = context_given(call)
+    if given:
+        return f"{identifier(given.name)}.clone()"
     if call.has_receiver:
         return "self.clone()" if call.owner == "tiny_context" else "self.context.clone()"
     for argument in call.arguments:
         name = identifier(argument.name)
-        if argument.kind == "object" and argument.type == "tiny_context":
-            return f"{name}.clone()"
         if argument.kind == "object" and not argument.nullable[0]:
             return f"{name}.context.clone()"
         if argument is list_with_context(call):

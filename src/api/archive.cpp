@@ -268,8 +268,8 @@ tiny_status tiny_archive_set(tiny_archive* archive, const char* name, const tiny
   Held before;  // goes after the archive's lock
   return with_archive(__func__, archive, [&] {
     const std::string key = &tiny::required(name, "name");
-    require(tiny::required(tensor, "tensor").context == archive->context, Status::InvalidArgument,
-            "tensor is of another context than the archive");
+    tiny::require_one_context(*tiny::required(tensor, "tensor").context, *archive->context,
+                              "tensor is of another context than the archive");
     Entry* known = archive->find(key);
     Entry& entry = known ? *known : archive->add(key);
     before = std::exchange(entry.given, Held(tensor));

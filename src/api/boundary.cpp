@@ -114,6 +114,10 @@ DType dtype_argument(tiny_dtype value) {
               cat("unknown dtype ", value, "; known: ", join(names, ", ")));
 }
 
+void throw_of_two(const tiny_context& got, const tiny_context& wanted, const std::string& words) {
+  throw Error(Status::InvalidArgument, words + of_two_devices(*got.core, *wanted.core));
+}
+
 std::vector<Tensor> values_of(tiny_tensor* const* tensors, size_t count) {
   std::vector<Tensor> values;
   for (size_t i = 0; i < count; ++i) values.push_back(tensors[i]->value);
@@ -136,7 +140,7 @@ tiny_context& Operands::context() const {
   const auto check = [&](const tiny_tensor* tensor, const char* name) {
     required(tensor, name);
     if (!found) found = tensor->context;
-    require(tensor->context == found, Status::InvalidArgument, name, " comes from another context");
+    require_one_context(*tensor->context, *found, name, " comes from another context");
   };
   for (const Operand& operand : named_)
     if (operand.tensor || !operand.may_be_null) check(operand.tensor, operand.name);

@@ -44,6 +44,16 @@ T& required(T* pointer, const char* name) {
   return *pointer;
 }
 
+[[noreturn]] void throw_of_two(const tiny_context& got, const tiny_context& wanted,
+                               const std::string& words);
+// Error{InvalidArgument} of these words, and both devices where they are two, unless it is the
+// context that is wanted.
+template <class... Words>
+void require_one_context(const tiny_context& got, const tiny_context& wanted,
+                         const Words&... words) {
+  if (&got != &wanted) throw_of_two(got, wanted, cat(words...));
+}
+
 // The values of handles that were checked.
 std::vector<Tensor> values_of(tiny_tensor* const* tensors, size_t count);
 std::vector<Tensor*> values_in(tiny_tensor* const* tensors, size_t count);  // in the handles

@@ -224,6 +224,11 @@ tiny_status tiny_context_set_int(tiny_context* context, const char* key, int64_t
                    [&] { context->core->set(&tiny::required(key, "key"), value); });
 }
 
+tiny_status tiny_context_synchronize(tiny_context* context) {
+  // Calls have waited for what they gave the device by the time that they return.
+  return tiny::guarded(__func__, [&] { tiny::required(context, "context"); });
+}
+
 void tiny_context_retain(tiny_context* context) {
   tiny::retain_owned(context);
 }

@@ -28,9 +28,9 @@ tiny_status tiny_export_onnx(tiny_tensor* const* inputs, size_t input_count,
   return tiny::guarded(__func__, [&] {
     require(output_count > 0, Status::InvalidArgument, "there are no outputs");
     tiny_context& context = tiny::Operands(outputs, output_count, "outputs").context();
-    require(
-        input_count == 0 || &tiny::Operands(inputs, input_count, "inputs").context() == &context,
-        Status::InvalidArgument, "inputs are of another context than outputs");
+    if (input_count > 0)
+      tiny::require_one_context(tiny::Operands(inputs, input_count, "inputs").context(), context,
+                                "inputs are of another context than outputs");
     const std::string file = &tiny::required(path, "path");
     const tiny::Building building(context);
     tiny::onnx::Model model = tiny::onnx::export_model(

@@ -78,6 +78,8 @@ struct tiny_context : tiny::CountedAs<tiny::HandleKind::Context> {
   tiny::FairLock lock;                                               // of building calls
   tiny::DimensionMarks marks{tiny::DimensionMarks::next_context()};  // dies before its graph
   std::set<std::string> names;  // that tensors were given; they stay
+  // Among those of its other devices, once one was asked for (api/device_contexts.cpp).
+  tiny::Ref<tiny::RefCounted> membership;
 
  private:
   struct WaitLimit;

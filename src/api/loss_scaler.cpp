@@ -52,23 +52,23 @@ void tiny_loss_scaler_release(tiny_loss_scaler* scaler) {
 tiny_status tiny_loss_scaler_scale(tiny_loss_scaler* scaler, const tiny_tensor* loss,
                                    tiny_tensor** out) {
   return produce(__func__, scaler, out, [&](tiny_loss_scaler& s) {
-    require(tiny::required(loss, "loss").context == s.context, Status::InvalidArgument,
-            "loss is of another context than the scaler");
+    tiny::require_one_context(*tiny::required(loss, "loss").context, *s.context,
+                              "loss is of another context than the scaler");
     return s.core.scaled(loss->value);
   });
 }
 
 tiny_status tiny_loss_scaler_unscale(tiny_loss_scaler* scaler, tiny_tensor* const* gradients,
                                      size_t count, tiny_tensor** unscaled, size_t unscaled_count) {
-  return tiny::produce_list(__func__, unscaled, unscaled_count,
-                            tiny::Operands(gradients, count, "gradients"), [&] {
-                              tiny_loss_scaler& s = tiny::required(scaler, "scaler");
-                              require(gradients[0]->context == s.context, Status::InvalidArgument,
-                                      "gradients of another context than the scaler");
-                              require(unscaled_count == count, Status::InvalidArgument, "room for ",
-                                      unscaled_count, " gradients of ", count);
-                              return s.core.unscale(tiny::values_of(gradients, count)).gradients;
-                            });
+  return tiny::produce_list(
+      __func__, unscaled, unscaled_count, tiny::Operands(gradients, count, "gradients"), [&] {
+        tiny_loss_scaler& s = tiny::required(scaler, "scaler");
+        tiny::require_one_context(*gradients[0]->context, *s.context,
+                                  "gradients of another context than the scaler");
+        require(unscaled_count == count, Status::InvalidArgument, "room for ", unscaled_count,
+                " gradients of ", count);
+        return s.core.unscale(tiny::values_of(gradients, count)).gradients;
+      });
 }
 
 tiny_status tiny_loss_scaler_skip(tiny_loss_scaler* scaler, tiny_tensor** out) {

@@ -129,8 +129,8 @@ struct Ports {
             " outputs; there is room for ", output_count);
     require(inputs != nullptr || input_count == 0, Status::InvalidArgument, "inputs is NULL");
     if (input_count > 0)
-      require(&tiny::Operands(inputs, input_count, "inputs").context() == m.context,
-              Status::InvalidArgument, "inputs come from another context than the model");
+      tiny::require_one_context(tiny::Operands(inputs, input_count, "inputs").context(), *m.context,
+                                "inputs come from another context than the model");
     return *m.context;
   }
   // Within a Building.
@@ -166,8 +166,8 @@ tiny_status tiny_op(tiny_context* context, const char* domain, const char* op, i
     require(inputs != nullptr || input_count == 0, Status::InvalidArgument, "inputs is NULL");
     for (size_t i = 0; i < input_count; ++i) {
       if (inputs[i])
-        require(tiny::required(inputs[i], "an element of inputs").context == context,
-                Status::InvalidArgument, "inputs[", i, "] comes from another context");
+        tiny::require_one_context(*tiny::required(inputs[i], "an element of inputs").context,
+                                  *context, "inputs[", i, "] comes from another context");
       call.inputs.push_back(inputs[i] ? inputs[i]->value : tiny::Tensor());
     }
     return tiny::onnx::apply_operator(context->core, call);

@@ -34,8 +34,8 @@ Tensor value_or_none(const tiny_tensor* tensor) {
 
 // A module that is to be worked with, and the tensors that it is given.
 void check(const tiny_module& module, const tiny::Operands& operands) {
-  require(&operands.context() == module.context, Status::InvalidArgument,
-          "a tensor is of another context than the module");
+  tiny::require_one_context(operands.context(), *module.context,
+                            "a tensor is of another context than the module");
 }
 
 // What every layer is told.

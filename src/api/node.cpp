@@ -180,8 +180,7 @@ std::vector<UOp> sources_of(const tiny_context& context, tiny_node* const* sourc
   require(sources || count == 0, Status::InvalidArgument, "sources is NULL");
   for (size_t i = 0; i < count; ++i) {
     const tiny_node& source = tiny::required(sources[i], "an element of sources");
-    require(source.context == &context, Status::InvalidArgument, "source ", i,
-            " is of another context");
+    tiny::require_one_context(*source.context, context, "source ", i, " is of another context");
     found.push_back(source.value);
   }
   return found;

@@ -41,8 +41,8 @@ std::vector<tiny::Tensor> values(const tiny_optimizer& optimizer, tiny_tensor* c
     }
     const std::string place = tiny::cat(name, "[", i, "]");
     const tiny_tensor& tensor = tiny::required(tensors[i], place.c_str());
-    require(tensor.context == optimizer.context, Status::InvalidArgument, place,
-            " is of another context than the optimiser");
+    tiny::require_one_context(*tensor.context, *optimizer.context, place,
+                              " is of another context than the optimiser");
     all.push_back(tensor.value);
   }
   return all;

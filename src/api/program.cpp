@@ -50,8 +50,7 @@ const TensorProgram::Port& output_at(const tiny_run* run, size_t index) {
 
 // The variable's place in the run's program.
 size_t index_of(const tiny_run& run, const tiny_variable& variable) {
-  require(variable.context == run.context, Status::InvalidArgument,
-          "variable comes from another context");
+  tiny::require_one_context(*variable.context, *run.context, "variable comes from another context");
   std::vector<std::string> known;
   const std::vector<tiny::ProgramVariable>& variables = run.value->program().variables;
   for (size_t i = 0; i < variables.size(); ++i) {
@@ -224,7 +223,7 @@ tiny_status tiny_run_set_input(tiny_run* run, size_t index, const tiny_tensor* t
   return guarded(__func__, [&] {
     tiny_run& r = tiny::required(run, "run");
     const tiny_tensor& t = tiny::required(tensor, "tensor");
-    require(t.context == r.context, Status::InvalidArgument, "tensor comes from another context");
+    tiny::require_one_context(*t.context, *r.context, "tensor comes from another context");
     const tiny::Building building(*r.context);
     const Using use(r);
     r.value->set_input(index, t.value);
@@ -270,8 +269,9 @@ tiny_status tiny_run_set_output(tiny_run* run, size_t index, tiny_tensor* tensor
   return guarded(__func__, [&] {
     tiny_run& r = tiny::required(run, "run");
     output_at(run, index);
-    require(!tensor || tiny::required(tensor, "tensor").context == r.context,
-            Status::InvalidArgument, "tensor comes from another context");
+    if (tensor)
+      tiny::require_one_context(*tiny::required(tensor, "tensor").context, *r.context,
+                                "tensor comes from another context");
     const tiny::Building building(*r.context);
     const Using use(r);
     r.value->set_output(index, tensor ? &tensor->value : nullptr);

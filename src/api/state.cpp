@@ -199,8 +199,8 @@ tiny_status tiny_archive_assign(const tiny_archive* target, const tiny_archive* 
   return tiny::guarded(__func__, [&] {
     tiny::check_flags(flags, TINY_FLAG_PARTIAL);
     tiny_context& context = *tiny::required(target, "target").context;
-    require(tiny::required(source, "source").context == &context, Status::InvalidArgument,
-            "source is of another context than target");
+    tiny::require_one_context(*tiny::required(source, "source").context, context,
+                              "source is of another context than target");
     const std::vector<ArchiveEntry> to = entries_of(*target);
     const std::vector<ArchiveEntry> from = entries_of(*source);
     const std::vector<Assignment> assignments = matched(to, from, flags & TINY_FLAG_PARTIAL);

@@ -17,12 +17,13 @@ tiny_status tiny_gradient(tiny_tensor* const* losses, size_t loss_count, tiny_te
   return tiny::produce_list(
       __func__, gradients, count, tiny::Operands(losses, loss_count, "losses"), [&] {
         tiny::check_flags(flags, TINY_FLAG_ALLOW_UNUSED);
-        const tiny_context* context = &tiny::Operands(losses, loss_count, "losses").context();
-        tiny::require(
-            &tiny::Operands(wrt, wrt_count, "wrt").context() == context &&
-                (upstream_count == 0 ||
-                 &tiny::Operands(upstream, upstream_count, "upstream").context() == context),
-            tiny::Status::InvalidArgument, "losses, upstream and wrt of two contexts");
+        const tiny_context& context = tiny::Operands(losses, loss_count, "losses").context();
+        const auto check = [&](tiny_tensor* const* tensors, size_t many, const char* name) {
+          tiny::require_one_context(tiny::Operands(tensors, many, name).context(), context,
+                                    "losses, upstream and wrt of two contexts");
+        };
+        check(wrt, wrt_count, "wrt");
+        if (upstream_count > 0) check(upstream, upstream_count, "upstream");
         tiny::require(upstream_count == 0 || upstream_count == loss_count,
                       tiny::Status::InvalidArgument, upstream_count, " upstreams for ", loss_count,
                       " losses");
@@ -41,9 +42,9 @@ tiny_status tiny_made_of(const tiny_tensor* tensor, tiny_tensor* const* others, 
   return tiny::act(__func__, {{tensor, "tensor"}}, [&] {
     tiny::require(positions != nullptr || capacity == 0, tiny::Status::InvalidArgument,
                   "positions is NULL but has room for ", capacity);
-    tiny::require(other_count == 0 ||
-                      &tiny::Operands(others, other_count, "others").context() == tensor->context,
-                  tiny::Status::InvalidArgument, "others are of another context than the tensor");
+    if (other_count > 0)
+      tiny::require_one_context(tiny::Operands(others, other_count, "others").context(),
+                                *tensor->context, "others are of another context than the tensor");
     const std::vector<int64_t> all =
         tiny::made_of(tensor->value, tiny::values_of(others, other_count));
     for (size_t i = 0; i < all.size() && i < capacity; ++i) positions[i] = all[i];
@@ -64,8 +65,8 @@ tiny_status tiny_recompute(const tiny_tensor* a, tiny_tensor* const* kept, size_
                            tiny_tensor** out) {
   return produce(__func__, out, {{a, "a"}}, [&] {
     if (count == 0) return tiny::recompute(a->value);
-    tiny::require(&tiny::Operands(kept, count, "kept").context() == a->context,
-                  tiny::Status::InvalidArgument, "kept is of another context than a");
+    tiny::require_one_context(tiny::Operands(kept, count, "kept").context(), *a->context,
+                              "kept is of another context than a");
     return tiny::recompute(a->value, tiny::values_of(kept, count));
   });
 }

@@ -312,20 +312,24 @@ constexpr BackendKind kKinds[] = {
 
 // KIND or KIND:N.
 struct DeviceName {
-  const BackendKind* kind = nullptr;  // null: known to nobody
+  const BackendKind* kind = nullptr;
   int64_t number = 0;
 };
 DeviceName parse_device(const std::string& device) {
   const size_t colon = device.find(':');
   DeviceName out;
-  for (const BackendKind& kind : kKinds)
+  std::vector<std::string> names;
+  for (const BackendKind& kind : kKinds) {
     if (device.substr(0, colon) == kind.name) out.kind = &kind;
-  if (colon == std::string::npos || !out.kind) return out;
-  const char* begin = device.c_str() + colon + 1;
+    names.push_back(kind.name);
+  }
+  const char* begin = device.c_str() + (colon == std::string::npos ? device.size() : colon + 1);
   const char* end = device.c_str() + device.size();
-  const bool is_number =
-      begin != end && std::all_of(begin, end, [](char ch) { return ch >= '0' && ch <= '9'; });
-  if (!is_number) return {};
+  const bool is_named = colon == std::string::npos ||
+      (begin != end && std::all_of(begin, end, [](char ch) { return ch >= '0' && ch <= '9'; }));
+  require(out.kind && is_named, Status::InvalidArgument, "unknown device \"", device,
+          "\"; known: ", join(names, ", "));
+  if (colon == std::string::npos) return out;
   if (std::from_chars(begin, end, out.number).ec != std::errc()) out.number = INT64_MAX;
   require(out.kind->has_many || out.number == 0, Status::Device, "no device \"", device,
           "\": of each kind there is one, here \"", out.kind->name, ":0\"");
@@ -349,13 +353,14 @@ std::vector<LoadedKernel> Backend::load(std::span<const Code> codes, const StopS
 
 std::unique_ptr<Backend> make_backend(const Flags& flags) {
   const DeviceName device = parse_device(flags.device);
-  check_processor(flags, device.kind ? device.kind->name : "");
+  check_processor(flags, device.kind->name);
   check_deterministic(flags);
-  if (device.kind) return device.kind->make(flags, device.number);
-  std::vector<std::string> names;
-  for (const BackendKind& kind : kKinds) names.push_back(kind.name);
-  throw Error(Status::InvalidArgument,
-              cat("unknown device \"", flags.device, "\"; known: ", join(names, ", ")));
+  return device.kind->make(flags, device.number);
+}
+
+std::string canonical_device(const std::string& device) {
+  const auto [kind, number] = parse_device(device);
+  return number == 0 ? std::string(kind->name) : cat(kind->name, ":", number);
 }
 
 std::vector<BackendInfo> known_backends(Drivers drivers) {

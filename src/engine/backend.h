@@ -49,6 +49,10 @@ DotSet dots_of(const CpuFacts& facts, CpuIsa isa);
 // Error{InvalidArgument} that lists the known names; Error{Unsupported} if this machine lacks it.
 std::unique_ptr<Backend> make_backend(const Flags& flags);
 
+// The one name of a device that has several ("opencl:0" is "opencl"); Error{InvalidArgument} that
+// lists the kinds.
+std::string canonical_device(const std::string& device);
+
 struct BackendInfo {
   std::string name;
   std::string description;

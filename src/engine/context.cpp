@@ -109,4 +109,12 @@ Ref<Storage> Context::from_host(const void* data, int64_t bytes) {
   return storage;
 }
 
+std::string of_two_devices(Context& got, Context& wanted) {
+  const std::string& there = got.device().name();
+  const std::string& here = wanted.device().name();
+  if (there == here) return {};
+  return cat(": it is on the device \"", there, "\" and not on \"", here,
+             "\"; tiny_tensor_to copies it there");
+}
+
 }  // namespace tiny

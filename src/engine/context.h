@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "base/count.h"
@@ -83,5 +84,9 @@ class Context : public RefCounted {
   int64_t version_ = 0;
   Counters counters_;
 };
+
+// For an error where the context of something is not the one that was wanted: what there is to say
+// of their devices; "" if these are of one name.
+std::string of_two_devices(Context& got, Context& wanted);
 
 }  // namespace tiny

@@ -168,8 +168,16 @@ std::vector<Ref<Storage>> run_once(Context& context, Plan plan, Placement placem
   return memory;
 }
 
-void read(Context& context, const UOp& node, void* data, int64_t bytes) {
-  if (bytes == 0) return;
+namespace {
+
+// Where elements lie, row-major.
+struct Elements {
+  Ref<Storage> storage;
+  int64_t offset = 0;  // of the first one, in bytes
+};
+
+// Those of `node`, realised if need be.
+Elements elements_of(Context& context, const UOp& node) {
   std::optional<StoredView> stored = stored_view(node);
   UOp source = node;
   if (!stored || !is_row_major(View{stored->view.shape, stored->view.strides, 0})) {
@@ -185,14 +193,29 @@ void read(Context& context, const UOp& node, void* data, int64_t bytes) {
   invariant(stored.has_value(), "a realised value has memory");
   require_values({&stored->base, 1}, {});
   const Ref<Storage> storage = storage_of(stored->base);
-  const int64_t offset =
-      storage->byte_offset() + stored->view.offset.value() * node.dtype().bytes();
+  return {storage, storage->byte_offset() + stored->view.offset.value() * node.dtype().bytes()};
+}
+
+}  // namespace
+
+void read(Context& context, const UOp& node, void* data, int64_t bytes) {
+  if (bytes == 0) return;
+  const Elements elements = elements_of(context, node);
   const Ref<Queue> queue = context.device().make_queue();
   for_each_piece_of(bytes, 1, &context.stop(), [&](int64_t at, int64_t size) {
-    context.device().copy_out(queue.get(), static_cast<std::byte*>(data) + at, storage->memory(),
-                              offset + at, size);
+    context.device().copy_out(queue.get(), static_cast<std::byte*>(data) + at,
+                              elements.storage->memory(), elements.offset + at, size);
   });
   context.device().wait(queue.get());
+}
+
+Ref<Storage> copy_to(Device& device, Context& context, const UOp& node, int64_t bytes) {
+  const Ref<Storage> made = make_ref<Storage>(device.allocate(bytes), 0);
+  if (bytes == 0) return made;
+  const Elements elements = elements_of(context, node);
+  copy_between({&made->memory(), 0}, {&elements.storage->memory(), elements.offset}, bytes,
+               context.stop());
+  return made;
 }
 
 }  // namespace tiny

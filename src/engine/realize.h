@@ -41,4 +41,7 @@ Ref<Storage> storage_of(const UOp& node);
 // Realises `node` if need be and copies its elements, row-major, to `data` (`bytes`: their size).
 void read(Context& context, const UOp& node, void* data, int64_t bytes);
 
+// The same to memory of another device, any one's.
+Ref<Storage> copy_to(Device& device, Context& context, const UOp& node, int64_t bytes);
+
 }  // namespace tiny

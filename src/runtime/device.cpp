@@ -1,8 +1,10 @@
 #include "runtime/device.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "base/error.h"
+#include "base/pieces.h"
 
 namespace tiny {
 
@@ -89,6 +91,25 @@ class PlainLaunches : public Prepared {
 
 Ref<Prepared> Device::prepare(std::span<const Launch> launches) {
   return make_ref<PlainLaunches>(*this, launches);
+}
+
+void copy_between(const Argument& to, const Argument& from, int64_t bytes, const StopSignal& stop) {
+  Device &target = to.buffer->device(), &source = from.buffer->device();
+  if (target.driver() && target.driver() == source.driver() && target.copy_peer(to, from, bytes))
+    return;
+  // The host's own memory needs no other between.
+  std::byte* into = to.buffer->host();
+  const std::byte* data = from.buffer->host();
+  std::vector<std::byte> between(
+      into || data ? 0 : static_cast<size_t>(std::min(bytes, kPieceBytes)));
+  for_each_piece_of(bytes, 1, &stop, [&](int64_t at, int64_t size) {
+    std::byte* taken = into ? into + to.byte_offset + at : between.data();
+    if (into || !data)
+      source.copy_out(nullptr, taken, *from.buffer, from.byte_offset + at, size);
+    if (into) return;
+    target.copy_in(nullptr, *to.buffer, to.byte_offset + at,
+                   data ? data + from.byte_offset + at : taken, size);
+  });
 }
 
 void Device::launch_all(const Queue* queue, std::span<const Launch> launches,

@@ -177,6 +177,11 @@ class Device {
                         int64_t bytes) = 0;
   virtual void copy(const Queue* queue, Buffer& to, int64_t to_offset, const Buffer& from,
                     int64_t from_offset, int64_t bytes) = 0;
+  // Devices of one driver, which may copy between them, have the same; null: alone.
+  virtual const void* driver() const { return nullptr; }
+  // From memory of another device of the driver, done when this returns; false where there is no
+  // way but over the host.
+  virtual bool copy_peer(const Argument&, const Argument&, int64_t) { return false; }
   // Threads of the host that work for it, and between launches for others; null: none.
   virtual ThreadPool* threads() { return nullptr; }
   // A batch becomes executable at once: W^X memory is sealed per batch.  Throws what `stop` says.
@@ -216,5 +221,9 @@ class Device {
   Allocator allocator_;
   Ref<MemoryUse> memory_ = make_ref<MemoryUse>();
 };
+
+// Copies between two devices, by their driver where it can and else over the host; all before was
+// done, and this is when it returns.  Throws what `stop` says.
+void copy_between(const Argument& to, const Argument& from, int64_t bytes, const StopSignal& stop);
 
 }  // namespace tiny

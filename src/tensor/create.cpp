@@ -23,10 +23,15 @@ Tensor from_data(const Ref<Context>& context, DType dtype, const Ints& shape, co
   require(bytes == count * dtype.bytes(), Status::Shape, "shape ", list_text(shape), " of ", dtype,
           " has ", count * dtype.bytes(), " bytes; got ", bytes);
   require(data != nullptr || bytes == 0, Status::InvalidArgument, "data is NULL");
-  const Ref<Storage> storage = context->from_host(data, bytes);
-  const UOp buffer = make_buffer(context->graph(), storage, dtype, count);
-  storage->claim();
-  return Tensor::of_memory(context, buffer, row_major(to_shape(shape)));
+  return of_storage(context, dtype, shape, context->from_host(data, bytes));
+}
+
+Tensor of_storage(const Ref<Context>& context, DType dtype, const Ints& shape,
+                  const Ref<Storage>& storage) {
+  const UOp buffer =
+      make_buffer(context->graph(), storage, dtype, product(to_shape(shape)).value());
+  const bool is_own = storage->claim();
+  return Tensor::of_memory(context, buffer, row_major(to_shape(shape)), is_own);
 }
 
 void require_inside(const View& view, int64_t count) {

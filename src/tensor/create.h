@@ -9,6 +9,10 @@ namespace tiny {
 Tensor from_data(const Ref<Context>& context, DType dtype, const Ints& shape, const void* data,
                  int64_t bytes);
 
+// A tensor that is this memory's first elements, row-major.
+Tensor of_storage(const Ref<Context>& context, DType dtype, const Ints& shape,
+                  const Ref<Storage>& storage);
+
 // Error{Shape} unless every element of the view is among the first `count` of memory.
 void require_inside(const View& view, int64_t count);
 // The caller's memory without a copy: element (i0, ..) is at data + i0*strides[0] + .. elements.

@@ -120,7 +120,8 @@ void require_one_context(std::span<const Tensor> operands) {
   for (const Tensor& t : operands) {
     require(static_cast<bool>(t), Status::InvalidArgument, "an operand is no tensor");
     require(&t.context() == &operands.front().context(), Status::InvalidArgument,
-            "the operands come from different contexts");
+            "the operands come from different contexts",
+            of_two_devices(t.context(), operands.front().context()));
   }
 }
 

@@ -393,10 +393,7 @@ Tensor TensorRun::take_output(size_t index) {
       if (output.next == taken) output.next = next;
     run_->bind_output(port.number, next);
   }
-  const bool is_own = taken->claim();
-  const UOp buffer =
-      make_buffer(context_->graph(), taken, port.dtype, product(to_shape(port.shape)).value());
-  return Tensor::of_memory(context_, buffer, row_major(to_shape(port.shape)), is_own);
+  return of_storage(context_, port.dtype, port.shape, taken);
 }
 
 void TensorRun::set_cancel(Ref<CancelToken> token) {

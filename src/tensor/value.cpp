@@ -136,6 +136,20 @@ void read(Tensor& tensor, void* data, int64_t bytes) {
   read(tensor.context(), tensor.node(), data, bytes);
 }
 
+Ref<Storage> copy_to(Device& device, Tensor& tensor) {
+  numbers(tensor.shape());
+  const int64_t bytes = element_count(tensor) * tensor.dtype().bytes();
+  if (tensor.node().is_const()) {
+    const uint64_t bits = tensor.node().const_bits();
+    const auto made = make_ref<Storage>(device.allocate(bytes), 0);
+    device.copy_in(nullptr, made->memory(), 0, &bits, bytes);
+    return made;
+  }
+  Tensor* one[] = {&tensor};
+  if (bytes > 0 && !has_value(tensor.node())) realize(one);
+  return copy_to(device, tensor.context(), tensor.node(), bytes);
+}
+
 Ref<Storage> writable_memory(Tensor& tensor) {
   require(!tensor.is_number(), Status::InvalidArgument,
           "a scalar is a number, not memory to write to");

@@ -21,6 +21,9 @@ void assign(Tensor& target, const Tensor& value);
 // `target` has what it had.  Of several such values, each takes what the one before left.
 void assign_along(const Tensor& target, const Tensor& value, const Tensor& companion);
 
+// The elements in new memory of another device, row-major, computed before if need be.
+Ref<Storage> copy_to(Device& device, Tensor& tensor);
+
 // Whether the value has memory, in whatever order its elements are there.
 bool has_value(const UOp& node);
 

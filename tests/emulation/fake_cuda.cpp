@@ -197,7 +197,7 @@ Result cuDevicePrimaryCtxRelease_v2(int device) {
   if (!is_device(device)) return kInvalidDevice;
   CUctx_st& context = call.driver.contexts[static_cast<size_t>(device)];
   if (context.retained == 0) return kInvalidContext;
-  --context.retained;
+  if (--context.retained == 0) context.peers.clear();
   return kSuccess;
 }
 
@@ -221,6 +221,40 @@ Result cuCtxPopCurrent_v2(CUctx_st** context) {
 Result cuCtxGetCurrent(CUctx_st** context) {
   *context = pushed().empty() ? nullptr : pushed().back();
   return kSuccess;
+}
+
+Result cuDeviceCanAccessPeer(int* can, int device, int peer) {
+  FakeCall call("cuDeviceCanAccessPeer", FakeCall::Needs::Driver);
+  if (call.result != kSuccess) return call.result;
+  if (!is_device(device) || !is_device(peer)) return kInvalidDevice;
+  *can = device != peer && setting("FAKE_CUDA_PEERS", 1) != 0 ? 1 : 0;
+  return kSuccess;
+}
+
+Result cuCtxEnablePeerAccess(CUctx_st* peer, unsigned flags) {
+  FakeCall call("cuCtxEnablePeerAccess", FakeCall::Needs::Context);
+  if (call.result != kSuccess) return call.result;
+  if (flags != 0 || peer == call.context()) return kInvalidValue;
+  if (!peer || peer->retained == 0) return kInvalidContext;
+  return call.context()->peers.insert(peer).second ? kSuccess : kPeerAccessAlreadyEnabled;
+}
+
+// Without the access a driver would go over the host: nobody here asks for that.
+Result cuMemcpyPeerAsync(Address to, CUctx_st* target, Address from, CUctx_st* source, size_t bytes,
+                         CUstream_st* stream) {
+  FakeCall call("cuMemcpyPeerAsync", FakeCall::Needs::Context);
+  if (call.result != kSuccess) return call.result;
+  if (target != call.context() || !target->peers.contains(source)) return kInvalidContext;
+  if (source->lost != kSuccess) return source->lost;
+  GlobalMemory& memory = call.driver.memory;
+  if (!memory.find(to, bytes, target->device) || !memory.find(from, bytes, source->device))
+    return kInvalidValue;
+  return give(call, stream, [target, source, to, from, bytes](FakeDriver& driver) {
+    std::byte* into = driver.memory.find(to, bytes, target->device);
+    const std::byte* data = driver.memory.find(from, bytes, source->device);
+    if (!into || !data) return lose_by_copy(driver, target);
+    std::memcpy(into, data, bytes);
+  });
 }
 
 Result cuMemAlloc_v2(Address* address, size_t bytes) {

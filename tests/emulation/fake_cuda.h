@@ -10,6 +10,7 @@
 //   FAKE_CUDA_VERSION   of the driver; 12080
 //   FAKE_CUDA_COMPUTE   the capability; 90
 //   FAKE_CUDA_MEMORY    bytes that each has; 2 GB
+//   FAKE_CUDA_PEERS     0: devices do not reach each other's memory
 //   FAKE_CUDA_SEED      of the order in which groups, warps and nodes of graphs run
 //   FAKE_CUDA_FAIL      SYMBOL[:N[:CODE]]: the N-th call of it from now on (1: the next) fails with
 //                       that code (999); counting begins anew when the text changes

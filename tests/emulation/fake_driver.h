@@ -26,6 +26,7 @@ struct CUctx_st {
   int device = 0;
   int retained = 0;
   tiny::cuda::Result lost = 0;  // what every call gives once a kernel has failed
+  std::set<CUctx_st*> peers;    // whose memory is reached
 };
 struct CUstream_st {
   CUctx_st* context = nullptr;

@@ -149,6 +149,39 @@ TEST_F(CudaTest, WhatIsKeptGoesBeforeMemoryIsShort) {
                  {"cuMemAlloc_v2: CUDA_ERROR_OUT_OF_MEMORY (out of memory)"});
 }
 
+TEST_F(CudaTest, DevicesCopyBetweenThemselvesWhereTheyReachEachOther) {
+  const Setting devices("FAKE_CUDA_DEVICES", "2");
+  for (const char* reaches : {"1", "0"}) {
+    const Setting peers("FAKE_CUDA_PEERS", reaches);
+    const auto other = make_cuda_device(1);
+    const Ref<Buffer> from = buffer(device(), {1, 2, 3, 4});
+    const Ref<Buffer> to = buffer(*other, {0, 0, 0, 0});
+    const auto before = device().counts().copies.load();
+    copy_between({to.get(), 8}, {from.get(), 16}, 16, kNever);
+    EXPECT_EQ(values_in(*other, *to), (Values{0, 3, 4, 0}));
+    // Over the host both copy; between themselves the one that gets it.
+    EXPECT_EQ(device().counts().copies.load() - before, std::string_view(reaches) == "1" ? 0 : 1);
+    copy_between({from.get(), 0}, {to.get(), 8}, 8, kNever);
+    EXPECT_EQ(values_in(device(), *from), (Values{3, 2, 3, 4}));
+    expect_failure(failure_of([&] { copy_between({to.get(), 24}, {from.get(), 0}, 16, kNever); }),
+                   Status::InvalidArgument, {"are outside a buffer"});
+  }
+}
+
+TEST_F(CudaTest, NothingIsCopiedFromALostDevice) {
+  is_lost_ = true;
+  const Setting devices("FAKE_CUDA_DEVICES", "2");
+  const auto other = make_cuda_device(1);
+  const Ref<Buffer> from = buffer(device(), {1}), to = buffer(*other, {0});
+  {
+    const Setting fail("FAKE_CUDA_FAIL", "cuStreamSynchronize:1:719");
+    failure_of([&] { values_in(device(), *from); });
+  }
+  expect_failure(failure_of([&] { copy_between({to.get(), 0}, {from.get(), 0}, 8, kNever); }),
+                 Status::DeviceLost, {"the device cuda:0 is lost"});
+  EXPECT_EQ(values_in(*other, *to), (Values{0}));
+}
+
 TEST_F(CudaTest, LaunchesPartsOfARange) {
   for (const bool as_cubin : {false, true}) {
     const Ref<Executable> code = add_number(device(), as_cubin);
@@ -356,6 +389,11 @@ void do_all(CudaDevice& on) {
   const Ref<Buffer> large = on.allocate(1 << 20);
   on.copy_in(nullptr, *large, 0, many.data(), 1 << 20);
   EXPECT_EQ(to, (Values{6, 7, 8}));
+  const auto other = make_cuda_device(1);
+  const Ref<Buffer> copy = other->allocate(24);
+  copy_between({copy.get(), 0}, {a.get(), 0}, 24, kNever);
+  other->copy_out(nullptr, to.data(), *copy, 0, 24);
+  EXPECT_EQ(to, (Values{6, 7, 8}));
 }
 
 constexpr const char* kSymbols[] = {
@@ -373,6 +411,7 @@ bool cleans_up(std::string_view symbol) {
 }
 
 TEST_F(CudaTest, AnErrorOfEachCallIsToldAndHarmsNothing) {
+  const Setting devices("FAKE_CUDA_DEVICES", "2");
   constexpr int kFailures = 4;  // of the first calls
   for (const std::string symbol : kSymbols) {
     if (is_of_words(symbol)) continue;
@@ -403,6 +442,7 @@ TEST_F(CudaTest, AnErrorOfEachCallIsToldAndHarmsNothing) {
 }
 
 TEST_F(CudaTest, OutOfMemoryIsToldAsThat) {
+  const Setting devices("FAKE_CUDA_DEVICES", "2");
   for (const char* symbol : {"cuMemAlloc_v2", "cuMemHostAlloc", "cuModuleLoadDataEx",
                              "cuGraphInstantiateWithFlags", "cuStreamCreate"}) {
     fake_.reset();

@@ -200,6 +200,66 @@ class Devices(unittest.TestCase):
         self.assertEqual((x * 2 + 1).tolist(), [3, 5, 7])
 
 
+class Places(unittest.TestCase):
+    """Tensors on several devices of one context, by tinygrad's names and by tiny's."""
+
+    def test_moved_and_made(self):
+        x = Tensor([[1.0, 2.0], [3.0, 4.0]])
+        y = x.to("FAR")
+        self.assertEqual((x.device, y.device, (y @ y).device), ("cpu", "far", "far"))
+        self.assertEqual((y.T.contiguous() + 1).to("CPU").tolist(), [[2, 4], [3, 5]])
+        self.assertIs(y.to("far:0"), y)
+        self.assertIs(x.to("CPU:1"), x)
+        self.assertIs(y.context, x.context.on_device("far"))
+        self.assertIs(y.context.on_device("cpu"), x.context)
+        for made in (Tensor([1, 2], device="far"), Tensor.zeros(2, device="far"), Tensor.arange(2, device="far"),
+                     Tensor.rand(2, device="far"), Tensor.eye(2, device="far"), Tensor.full((2,), 3, device="far")):
+            self.assertEqual((made.device, (made + 1).sum().device), ("far", "far"))
+        self.assertEqual(x.clone().to_("far").device, "far")
+        self.assertEqual((x * 0 + y.to("cpu")).tolist(), x.tolist())
+
+    def test_two_do_not_meet(self):
+        with self.assertRaisesRegex(tiny.Error, 'tiny_binary: .*"far" and not on "cpu".*tiny_tensor_to'):
+            Tensor([1.0]) + Tensor([1.0], device="far")
+        with self.assertRaisesRegex(ValueError, "device 'GPU': known are CPU"):
+            Tensor([1.0]).to("GPU")
+
+    def test_a_step_of_training(self):
+        from tiny.nn.optim import SGD
+        losses = []
+        for device in ("cpu", "far"):
+            w = Tensor([[0.5], [-0.25]], device=device, requires_grad=True)
+            x, y = (Tensor([[1.0, 2.0], [3.0, 4.0]], device=device), Tensor([[1.0], [2.0]], device=device))
+            optimizer = SGD([w], lr=0.03125)
+            with Tensor.train():
+                for _ in range(3):
+                    optimizer.zero_grad()
+                    loss = ((x @ w - y) ** 2).sum()
+                    loss.backward()
+                    optimizer.step()
+            losses.append(((x @ w - y) ** 2).sum().item())
+        self.assertAlmostEqual(*losses, places=5)
+        self.assertLess(losses[0], 3)
+
+    def test_what_is_compiled_runs_there(self):
+        from tiny import TinyJit
+        weight = Tensor([2.0, 3.0], device="far")
+        step = TinyJit(lambda x: (x * weight).realize())
+        for i in range(4):
+            self.assertEqual(step(Tensor([i, 1.0], device="far")).tolist(), [2 * i, 3])
+
+    def test_where_tensors_are_made(self):
+        before = Device.DEFAULT
+        try:
+            Device.DEFAULT = "far"
+            self.assertEqual((Device.DEFAULT, Tensor([1.0]).device, Tensor.ones(2).device), ("FAR", "far", "far"))
+            self.assertEqual(Tensor([1.0], device="CPU").device, "cpu")
+            Device[Device.DEFAULT].synchronize()
+        finally:
+            Device.DEFAULT = before
+        self.assertEqual(Tensor([1.0]).device, "cpu")
+
+
 class Failures(unittest.TestCase):
     """Programs catch what NumPy and PyTorch raise."""
 

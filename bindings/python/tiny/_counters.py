@@ -46,7 +46,8 @@ class _Counters:
 
     @property
     def mem_used_per_device(self) -> dict:
-        return _PerDevice(CPU=self.mem_used)
+        from ._devices import Device
+        return _PerDevice({Device.DEFAULT: self.mem_used})
 
 
 GlobalCounters = _Counters()

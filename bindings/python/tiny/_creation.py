@@ -9,6 +9,7 @@ from ._dimension import Dim, is_dimension, number
 from ._disk import OnDisk, is_disk, make, open_path
 from ._dtype import default_float, default_int, of as dtype_of, of_python, strong
 from ._operands import dtype as dtype_of_name
+from ._placing import canonical, context_on
 from ._reading import NoSize, Reading, WrongArgument
 from ._tensor import default_context, tensor
 from .methods import Dtype
@@ -31,19 +32,22 @@ def spread(dims):
 
 
 def check_device(device):
-    """Tensors of this package are the host's, or those of several devices; so is what tinygrad calls PYTHON."""
-    if isinstance(device, (tuple, list)):
-        for one in device:
-            check_device(one)
-        return
-    known = ("cpu", "c", "interp", "python") if Reading.tinygrad else ("cpu", "c", "interp")
-    if device is not None and str(device).partition(":")[0].lower() not in known:
-        raise ValueError(f"device {device!r}: tensors are on the CPU; Context(device=..) chooses how kernels run there")
+    """ValueError unless it names a device, or several."""
+    for one in device if isinstance(device, (tuple, list)) else (device,):
+        if one is not None:
+            canonical(one)
+
+
+def place(device, context=None):
+    """The context to make a tensor in that is to be on the device; of several each is the host's."""
+    check_device(device)
+    return context_on(None if isinstance(device, (tuple, list)) else device, context or default_context())
 
 
 def finish(made, dtype=None, device=None, requires_grad=None):
     """The options that every way to make a tensor has."""
-    check_device(device)
+    if device is not None:
+        made = made.to(device)
     if dtype is not None and dtype_of_name(dtype) != made.dtype:
         made = made.cast(dtype)
     if Reading.tinygrad:
@@ -77,6 +81,8 @@ def _new(self, data=None, device=None, dtype=None, requires_grad=None, context=N
     if isinstance(data, os.PathLike):
         _of_file(self, data, device, dtype)
         return
+    if device is not None:
+        context = place(device, context)
     if isinstance(data, Tensor):
         raise TypeError("Tensor(tensor): a tensor is one already; cast() gives it another dtype")
     if isinstance(data, (Dim, Variable)):
@@ -120,6 +126,7 @@ def full(shape, fill_value, dtype=None, device=None, requires_grad=None, context
     """Every element `fill_value`, a number or a tensor of one: dtypes.default_float of a float, default_int of an integer,
     unless `dtype` says otherwise.  `buffer` changes nothing: what has to be in memory is the schedule's to decide."""
     sizes = spread((shape,))
+    context = place(device, context)
     if isinstance(fill_value, Tensor):
         return finish(fill_value.reshape([1] * len(sizes)).expand(sizes).contiguous(), dtype, device, requires_grad)
     fill_value = fill_value.item() if hasattr(fill_value, "item") else fill_value
@@ -127,7 +134,7 @@ def full(shape, fill_value, dtype=None, device=None, requires_grad=None, context
     if isinstance(fill_value, int) and abs(fill_value) > _EXACT:
         made = tensor(fill_value, kind, context).reshape([1] * len(sizes)).expand(sizes).contiguous()
     else:
-        made = sized((context or default_context()).full(kind, sizes, fill_value), sizes)
+        made = sized(context.full(kind, sizes, fill_value), sizes)
     if Reading.tinygrad and kind.is_float:  # a target of gradients: not one with every equal constant
         made = made.clone()
     return finish(made, None, device, requires_grad)
@@ -155,9 +162,9 @@ def invalids(*shape, dtype=None, device=None, requires_grad=None) -> Tensor:
     return zeros(*shape, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
-def _steps(count, kind):
+def _steps(count, kind, device):
     """0, 1, .. count-1 in what a sequence of the dtype is computed in."""
-    return default_context().arange(kind if kind.name == "float64" else "float32" if kind.is_float else "int64", count)
+    return place(device).arange(kind if kind.name == "float64" else "float32" if kind.is_float else "int64", count)
 
 
 def arange(start, stop=None, step=1, dtype=None, device=None, requires_grad=None) -> Tensor:
@@ -177,7 +184,7 @@ def arange(start, stop=None, step=1, dtype=None, device=None, requires_grad=None
         kind = strong(dtype_of(dtype))
     if kind.name != "bool" and not kind.min <= min(start, last) <= max(start, last) <= kind.max:
         raise OverflowError(f"arange: {start} to {last} are out of the range of {kind}, from {kind.min} to {kind.max}")
-    made = _steps(count, kind if kind.is_float or whole else dtype_of("float64"))
+    made = _steps(count, kind if kind.is_float or whole else dtype_of("float64"), device)
     made = made if step == 1 else made * step
     return finish(made if start == 0 else made + start, kind, device, requires_grad)
 
@@ -189,7 +196,7 @@ def linspace(start, stop, steps, dtype=None, device=None, requires_grad=None) ->
         raise ValueError(f"linspace: the number of steps is {steps}; none is less than 0")
     if kind.name == "bool":
         raise ValueError("linspace: numbers are wanted, not bool")
-    made = _steps(steps, kind if kind.is_float else dtype_of("float32"))
+    made = _steps(steps, kind if kind.is_float else dtype_of("float32"), device)
     made = made * ((stop - start) / max(1, steps - 1)) + start
     return finish(made, kind, device, requires_grad)
 
@@ -199,14 +206,15 @@ def eye(n, m=None, dtype=None, device=None, requires_grad=None) -> Tensor:
     m = n if m is None else m
     if n < 0 or m < 0:
         raise ValueError(f"eye: {n} rows and {m} columns")
-    rows = default_context().arange(Dtype.INT64, n).reshape([n, 1])
-    columns = default_context().arange(Dtype.INT64, m)
+    context = place(device)
+    rows = context.arange(Dtype.INT64, n).reshape([n, 1])
+    columns = context.arange(Dtype.INT64, m)
     return finish((rows == columns).cast(dtype or default_float()), None, device, requires_grad)
 
 
 def const(value, dtype=None, device=None) -> Tensor:
     """A number without axes."""
-    return finish(tensor(value, dtype), None, device)
+    return finish(tensor(value, dtype, place(device)), None, device)
 
 
 def _full_like(self, fill_value, dtype=None, device=None, requires_grad=None) -> Tensor:

@@ -2,7 +2,9 @@
 
 import functools
 
-# Where all tensors are.
+from ._placing import canonical, context_on, name_of
+
+# Of the processor, whose memory is the host's.
 _HOST = "CPU"
 
 
@@ -23,12 +25,14 @@ class _Operations:
 
 class Renderer:
     """What kernels can be made of on a device."""
-    device = _HOST
     code_for_op = _Operations()
     has_local = has_shared = False
     supports_float4 = True
     tensor_cores = ()
     compiler = Compiler()
+
+    def __init__(self, device=_HOST):
+        self.device = device
 
     @staticmethod
     def supported_dtypes() -> set:
@@ -44,11 +48,11 @@ class Compiled:
     renderer   what kernels can be made of
     """
 
-    graph = None  # programs are one batch as they are
+    graph = None  # programs are one graph of the driver's as they are
 
     def __init__(self, name):
         self.device = name
-        self.renderer = Renderer()
+        self.renderer = Renderer(name)
         self.compiler = self.renderer.compiler
         self.allocator = Allocator()
 
@@ -56,18 +60,23 @@ class Compiled:
     def arch(self) -> str:
         """The instruction set, such as "avx2"."""
         import json
+        return json.loads(self._context().info().text())["isa"]
+
+    def _context(self):
         from ._tensor import default_context
-        return json.loads(default_context().info().text())["isa"]
+        return context_on(self.device, default_context())
 
     def count(self) -> int:
         """How many devices of the kind there are."""
         return 1
 
     def synchronize(self):
-        """Waits for all work, which is done by the time that a call returns."""
+        """Waits for all that the device was given."""
+        self._context().synchronize()
 
     def finalize(self):
         """Waits for all work."""
+        self.synchronize()
 
 
 @functools.cache
@@ -88,12 +97,14 @@ class _Devices:
     @property
     def DEFAULT(self) -> str:
         """Where tensors are that are made without a device."""
-        return _HOST
+        from ._tensor import default_context
+        return name_of(default_context()).upper()
 
     @DEFAULT.setter
     def DEFAULT(self, value):
-        if self.canonicalize(value) != _HOST:
-            raise ValueError(f"Device.DEFAULT = {value!r}: tensors are on the CPU")
+        from ._tensor import choose_default, default_context
+        canonical(value)  # what is no device is told as that
+        choose_default(context_on(value, default_context()))
 
     @property
     def default(self) -> Compiled:
@@ -107,16 +118,20 @@ class _Devices:
         return kind.upper() + (colon + which if which not in ("", "0") else "")
 
     def get_available_devices(self):
-        """The names of those that can be used: Context(device=..) takes any."""
+        """The names of those that can be used: to(..), Tensor(.., device=..) and Context(device=..) take any."""
         yield _HOST
         yield from _of_drivers()
 
 
 @functools.cache
 def _device(name):
-    if name.partition(":")[0] != _HOST and name not in _of_drivers():
-        raise RuntimeError(f"Device[{name!r}]: no such device; known: {', '.join(Device.get_available_devices())}")
-    return Compiled(name)
+    made = Compiled(name)
+    try:
+        made._context()
+    except (ValueError, RuntimeError) as error:
+        known = ", ".join(Device.get_available_devices())
+        raise RuntimeError(f"Device[{name!r}]: no such device; known: {known}") from error
+    return made
 
 
 Device = _Devices()

@@ -179,9 +179,8 @@ class OnDisk(Tensor):
         """A tensor of its own, or the elements in another file."""
         if is_disk(device):
             return self if os.path.abspath(path_of(device)) == self._file.path else written(self, device)
-        from ._creation import check_device
-        check_device(device)
-        return Tensor.contiguous(self)
+        copied = Tensor.contiguous(self)
+        return copied if device is None else copied.to(device)
 
     def contiguous(self, *arguments, **keywords) -> Tensor:
         """The elements one behind the other, as they are in the file already."""

@@ -6,14 +6,16 @@ cannot (x.max(1)), the call is an error.
 
 import math
 
+from . import native
 from ._creation import FLOATS, check_device
 from ._disk import is_disk, written
 from ._movement import axis_of, flatten, only
 from ._operands import dtype as dtype_of_name
+from ._placing import context_on
 from ._reading import NoFit, Reading, WrongArgument
 from ._results import of_product, of_sum, whole_numbers
 from .methods import Dtype, Reduction, dtype_size
-from .native import Tensor
+from .native import Tensor, made
 
 
 # ---- Reductions
@@ -194,12 +196,23 @@ def _nbytes(self) -> Count:
 
 
 def to(self, device) -> Tensor:
-    """On a device: tensors are on the CPU, which is the only one that may be said, or written to "disk:PATH"."""
+    """On a device, "CPU", "CUDA:1", or written to "disk:PATH": itself where it is there, else a copy, computed now.  No
+    gradient goes through."""
     if is_disk(device):
         return written(self, device)
-    check_device(device)
-    is_spread = "_devices" in self.__dict__ and not isinstance(device, (tuple, list))
-    return self.clone() if is_spread else self  # gathered from several devices it is another tensor
+    if isinstance(device, (tuple, list)):
+        check_device(device)
+        return self
+    target = context_on(device, self.context)
+    if target is self.context:
+        # Gathered from several devices it is another tensor.
+        return self.clone() if "_devices" in self.__dict__ else self
+    moved = made(target, native.tiny_tensor_to(self, target))
+    if "_requires_grad" in self.__dict__:
+        moved._requires_grad = self._requires_grad
+    if self.grad is not None:
+        moved.grad = self.grad.to(device)
+    return moved
 
 
 def is_floating_point(self) -> bool:

@@ -33,8 +33,8 @@ _plain_device = Tensor.device
 
 
 def _device(self) -> str:
-    """Where the elements are: "cpu", or as tinygrad spells it "CPU"."""
-    name = _plain_device.fget(self)
+    """Where the elements are: "cpu", "cuda:1", or as tinygrad spells it "CPU"."""
+    name = _plain_device.fget(self).removesuffix(":0")
     return name.upper() if Reading.tinygrad else name
 
 

@@ -12,6 +12,7 @@ from ._dimension import Dim
 from .native import Context, Tensor, Variable
 
 _default = None
+_chosen = None  # of its other devices, the one where tensors are made
 _changed = {}  # options that were set before there was one, or since
 _lock = threading.Lock()
 
@@ -24,25 +25,33 @@ def default_context() -> Context:
             _default = Context()
             for option, value in _changed.items():
                 _default.set_int(option, value)
-        return _default
+        return _chosen or _default
+
+
+def choose_default(context):
+    """Tensors without a context are made in this one from now on, the default context on one of its devices."""
+    global _chosen
+    with _lock:
+        _chosen = context
 
 
 def change_default(option, value):
     """Sets an option of the default context, now or when it is made."""
     with _lock:
         _changed[option] = value
-        if _default is not None:
-            _default.set_int(option, value)
+        for context in (_default, _chosen):
+            if context is not None:
+                context.set_int(option, value)
 
 
 def _drop_default():
     """At exit: what a context tells at its end (DEBUG=2, PROFILE=1) it tells when it is released."""
-    global _default
+    global _default, _chosen
     viz = os.environ.get("VIZ", "")
     if _default is not None and viz.isdecimal() and int(viz) > 0 and "TINY_VIZ" not in os.environ:
         from . import viz
         viz.at_exit()
-    _default = None
+    _default = _chosen = None
 
 
 atexit.register(_drop_default)

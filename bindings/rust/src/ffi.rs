@@ -266,6 +266,16 @@ extern "C" {
     ) -> tiny_status;
 }
 extern "C" {
+    pub fn tiny_context_on_device(
+        context: *mut tiny_context,
+        device: *const ::std::os::raw::c_char,
+        out: *mut *mut tiny_context,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_context_synchronize(context: *mut tiny_context) -> tiny_status;
+}
+extern "C" {
     pub fn tiny_cancel_create(out: *mut *mut tiny_cancel) -> tiny_status;
 }
 extern "C" {
@@ -380,6 +390,13 @@ extern "C" {
     pub fn tiny_tensor_device(
         tensor: *const tiny_tensor,
         out: *mut *const ::std::os::raw::c_char,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_tensor_to(
+        tensor: *const tiny_tensor,
+        context: *mut tiny_context,
+        out: *mut *mut tiny_tensor,
     ) -> tiny_status;
 }
 extern "C" {

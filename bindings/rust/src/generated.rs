@@ -334,7 +334,7 @@ impl Options {
         Ok(())
     }
 
-    /// Keys: "busy" ("wait", "error": what a building call does while another has the context), "device" ("cpu", "interp", "c", "null"), "isa" ("auto", "avx512", "avx2"), "cache_dir" (of compiled kernels; "": $XDG_CACHE_HOME/tiny or ~/.cache/tiny; if it cannot be used there is no disk cache).
+    /// Keys: "busy" ("wait", "error": what a building call does while another has the context), "device" ("cpu", "interp", "c", "null"; "cuda", "opencl:1": see tiny_devices), "isa" ("auto", "avx512", "avx2"), "cache_dir" (of compiled kernels; "": $XDG_CACHE_HOME/tiny or ~/.cache/tiny; if it cannot be used there is no disk cache).
     pub fn set_string(&self, key: &str, value: &str) -> Result<()> {
         let key = c_text(Some(key))?;
         let value = c_text(Some(value))?;
@@ -387,6 +387,20 @@ impl Context {
     pub fn set_int(&self, key: &str, value: i64) -> Result<()> {
         let key = c_text(Some(key))?;
         check(unsafe { ffi::tiny_context_set_int(self.raw.as_ptr(), key.as_ref().map_or(ptr::null(), |t| t.as_ptr()), value) })?;
+        Ok(())
+    }
+
+    /// The context on another of its devices, named as for the option "device" ("cpu", "opencl:1"): what is made with it lies there, and all that takes a context takes it (tensors, models, archives, generators).  It is opened when it is first asked for, with the options, the operators and the cancel token that `context` has then, and is the same one for all who ask for that device, for as long as the context that asked first; from it one comes back by the other's device. It has a lock, caches, limits and counters of its own: calls of two devices do not wait for each other. tiny_tensor_to copies between them; any other call over tensors of two is TINY_ERROR_INVALID_ARGUMENT that names both devices.  Since 0.3.
+    pub fn on_device(&self, device: &str) -> Result<Context> {
+        let device = c_text(Some(device))?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_context_on_device(self.raw.as_ptr(), device.as_ref().map_or(ptr::null(), |t| t.as_ptr()), &mut out) })?;
+        Ok(Context::from_raw(out))
+    }
+
+    /// Waits until the context's device has done all that it was given, for who measures time: what reads a value waits for that by itself.  Since 0.3.
+    pub fn synchronize(&self) -> Result<()> {
+        check(unsafe { ffi::tiny_context_synchronize(self.raw.as_ptr()) })?;
         Ok(())
     }
 
@@ -666,6 +680,13 @@ impl Tensor {
         let mut out = ptr::null();
         check(unsafe { ffi::tiny_tensor_device(self.raw.as_ptr(), &mut out) })?;
         Ok(unsafe { text(out) })
+    }
+
+    /// The tensor in `context`, as a rule one of tiny_context_on_device: the elements, computed now if need be, are copied, row-major, from device to device where both drivers can, else over the host.  It shares nothing with the tensor, and gradients end there.  In the tensor's own context it is the tensor itself, in another handle.  A scalar becomes the same scalar there.  What has no elements yet, such as a program's input, is TINY_ERROR_INVALID_ARGUMENT.  A building call of both contexts, one after the other.  Since 0.3.
+    pub fn to(&self, context: &Context) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_tensor_to(self.raw.as_ptr(), context.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, context.clone()))
     }
 
     /// What profiles and traces call the work that computes this value and nothing else that has a name: see tiny_program_kernels.  A label for people: it may be any text, "" is none again, and it decides nothing.  Equal values of a context are one value: the latest name given to it holds.
@@ -3086,7 +3107,7 @@ impl Run {
         Ok(())
     }
 
-    /// Runs the kernels on the calling thread and the pool.  Allocates nothing, unless a variable has changed.
+    /// Runs the kernels on the calling thread and the pool; a device of a driver (OpenCL, CUDA) may do some of the work after this has returned: what reads an output waits for it.  Allocates nothing, unless a variable has changed.
     pub fn execute(&self) -> Result<()> {
         check(unsafe { ffi::tiny_run_execute(self.raw.as_ptr()) })?;
         Ok(())

@@ -21,6 +21,9 @@ using namespace cuda;  // NOLINT(google-build-using-namespace): this file is the
 // "Technical Specifications").
 constexpr int64_t kBlocksOfMultiprocessor = 32;
 
+// Of all devices here one address, which tells that they have one driver.
+constexpr char kDriverOfAll = 0;
+
 // The oldest whose instructions the renderer writes.
 constexpr int kComputeMin = 75;
 
@@ -111,6 +114,20 @@ class CudaDeviceOfDriver : public CudaDevice {
                                                          static_cast<size_t>(bytes), on.stream()),
                   "cuMemcpyDtoDAsync_v2");
     });
+  }
+
+  const void* driver() const override { return &kDriverOfAll; }
+  bool copy_peer(const Argument& to, const Argument& from, int64_t bytes) override {
+    check_range(*to.buffer, to.byte_offset, bytes);
+    check_range(*from.buffer, from.byte_offset, bytes);
+    bool is_done = false;
+    with(nullptr, [&](const CudaQueue& on) {
+      const auto& source = static_cast<CudaDeviceOfDriver&>(from.buffer->device());
+      is_done = gpu_->copy_peer(address_of(*to.buffer, to.byte_offset), *source.gpu_,
+                                address_of(*from.buffer, from.byte_offset), bytes, on.stream());
+    });
+    if (is_done) counts().copied(bytes);
+    return is_done;
   }
 
   Code assemble(std::span<const Code> units) override {

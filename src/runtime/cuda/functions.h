@@ -48,6 +48,7 @@ enum : Result {
   kIllegalAddress = 700,
   kOutOfResources = 701,
   kLaunchTimeout = 702,
+  kPeerAccessAlreadyEnabled = 704,
   kContextIsDestroyed = 709,
   kAssert = 710,
   kHardwareStackError = 714,

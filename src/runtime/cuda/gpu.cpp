@@ -83,6 +83,22 @@ void Gpu::check(Result result, const char* call) {
   check_usable();
 }
 
+bool Gpu::copy_peer(Address to, Gpu& source, Address from, int64_t bytes, CUstream_st* stream) {
+  source.check_usable();
+  const Scope scope(*this);
+  const Functions& f = functions();
+  int reaches = 0;
+  driver_->check(f.cuDeviceCanAccessPeer(&reaches, number_, source.number_),
+                 "cuDeviceCanAccessPeer");
+  if (reaches == 0) return false;
+  const Result enabled = f.cuCtxEnablePeerAccess(source.context_, 0);
+  if (enabled != kPeerAccessAlreadyEnabled) check(enabled, "cuCtxEnablePeerAccess");
+  check(
+      f.cuMemcpyPeerAsync(to, context_, from, source.context_, static_cast<size_t>(bytes), stream),
+      "cuMemcpyPeerAsync");
+  return true;
+}
+
 // Kept pieces go first where memory is short.
 Result Gpu::allocate(Address* address, size_t bytes) {
   const Result result = functions().cuMemAlloc_v2(address, bytes);

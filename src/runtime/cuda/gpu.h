@@ -56,6 +56,12 @@ class Gpu : public RefCounted {
     functions().cuCtxPopCurrent_v2(&before);
   }
 
+  // Error{DeviceLost} where it is that.
+  void check_usable();
+  // Copies from another device's memory without the host between them, on a stream of this one's;
+  // false if the two do not reach each other.
+  bool copy_peer(Address to, Gpu& source, Address from, int64_t bytes, CUstream_st* stream);
+
   // Memory of at least so many bytes, aligned to 256: what was given back serves again.  All work
   // with it has been done.
   Address take(int64_t bytes);
@@ -69,7 +75,6 @@ class Gpu : public RefCounted {
 
  private:
   ~Gpu() override;
-  void check_usable();
   void lose(const std::string& words);
   Result allocate(Address* address, size_t bytes);
 

@@ -72,7 +72,8 @@ def mnist(device=None, fashion=False) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     if found is None:
         raise _absent(name, f"{_MNIST[0]} and three more", f"Debian's package dataset-{name} has them")
     parts = [_idx(path) for path in found]
-    return tuple(part.reshape([-1, 1, 28, 28]) if i % 2 == 0 else part for i, part in enumerate(parts))
+    made = (part.reshape([-1, 1, 28, 28]) if i % 2 == 0 else part for i, part in enumerate(parts))
+    return tuple(part if device is None else part.to(device) for part in made)
 
 
 def _cifar_files():
@@ -108,4 +109,4 @@ def cifar(device=None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     made = [part for one in (train, test)
             for part in (one[:, 1:].reshape([-1, 3, 32, 32]).contiguous(), one[:, 0].contiguous())]
     made[0].realize(*made[1:])
-    return tuple(made)
+    return tuple(part if device is None else part.to(device) for part in made)
