@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "cost/access_table.h"
-
 namespace tiny {
 
 namespace {
@@ -21,23 +19,21 @@ double extent_of(const AccessTable& table, RangeSet set) {
 
 }  // namespace
 
-double limit_seconds(const Kernel& kernel, const Machine& target) {
-  const AccessTable table = access_table(kernel);
-  FreeRanges free;
-  add_free_ranges(kernel, kernel.roots, free);
+double limit_seconds(const AccessTable& table, const Machine& target) {
   double work = 0;  // in multiply-adds of one element
-  for (const UOp& u : topological(kernel.roots)) {
+  for (size_t k = 0; k < table.order.size(); ++k) {
+    const UOp& u = table.order[k];
     if (u.dtype() == kInt64 || u.dtype() == kVoid) continue;
     const double width = static_cast<double>(u.dtype().bytes()) / 4;
     if (u.op() == Op::Reduce) {
-      RangeSet all = free.at(u.src(0).node());
-      for (const UOp& r : u.src().subspan(1)) all |= bit(kernel.position(r));
+      RangeSet all = 0;
+      for (const UOp& s : u.src()) all |= table.free_of(s);
       const UOp& value = u.src(0);
       // The product is part of the multiply-add.
       const bool is_product = value.op() == Op::Mul && u.reduce_arg().op == Op::Add;
       work += extent_of(table, all) * width - (is_product ? extent_of(table, all) * width : 0);
     } else if (has(u.op(), kElementwise) && u.op() != Op::Cast) {
-      work += extent_of(table, free.at(u.node())) * width;
+      work += extent_of(table, table.free[k]) * width;
     }
   }
   double bytes = 0;

@@ -2,11 +2,11 @@
 // vectors, or what it reads and writes once, from the cache that holds all of it.
 #pragma once
 
+#include "cost/access_table.h"
 #include "cost/machine.h"
-#include "ir/kernel.h"
 
 namespace tiny {
 
-double limit_seconds(const Kernel& kernel, const Machine& target);
+double limit_seconds(const AccessTable& table, const Machine& target);
 
 }  // namespace tiny

@@ -68,7 +68,7 @@ TEST_F(EstimateTest, SumsInRegistersHideTheirLatency) {
 
 TEST_F(EstimateTest, AGoodProductIsNearItsLimit) {
   const Kernel product = kernel_of(matmul(input({144, 256}), input({256, 64})));
-  const double limit = limit_seconds(product, target_);
+  const double limit = limit_seconds(access_table(product), target_);
   const double good =
       seconds(product, "TILE r0 12; UPCAST r3; TILE r1 32; TILE r4 16; UPCAST r4; VEC r5") -
       target_.launch_seconds;

@@ -59,7 +59,7 @@ bool has_computed_words(const Seen& seen) {
 
 void propose_computed_words(const Seen& seen, std::vector<Proposal>& to) {
   const std::optional<ComputedWords> found = computed_words(seen);
-  Editor edit(seen.kernel, seen.machine);
+  Editor edit(seen.kernel, seen.machine, seen.table);
   const int64_t columns = edit.const_extent(found->columns);
   if (edit.lanes() < 2 || columns == 0 || edit.most(found->rows) < edit.lanes()) return;
   const int64_t room = edit.machine().vector_registers - kOtherVectors;

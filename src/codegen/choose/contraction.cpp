@@ -374,7 +374,7 @@ bool is_contraction(const Seen& seen) {
 
 void propose_contraction(const Seen& seen, std::vector<Proposal>& to) {
   const auto made = [&](bool in_words) -> std::optional<Proposal> {
-    Editor edit(seen.kernel, seen.machine);
+    Editor edit(seen.kernel, seen.machine, seen.table);
     Words words;
     if (in_words) words = form_words(edit, seen.reductions.front()->node);
     const auto sum =

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "base/checked.h"
 #include "base/error.h"
@@ -9,8 +10,8 @@
 
 namespace tiny {
 
-Editor::Editor(const Kernel& kernel, const Machine& machine)
-    : kernel_(kernel), machine_(machine), table_(access_table(kernel)), now_(kernel) {
+Editor::Editor(const Kernel& kernel, const Machine& machine, AccessTable table)
+    : kernel_(kernel), machine_(machine), table_(std::move(table)), now_(kernel) {
   lanes_ = machine.vector_bytes / table_.widest_bytes;
   if (lanes_ < 2 || !vectorises(kernel, machine)) lanes_ = 1;
 }

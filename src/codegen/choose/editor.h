@@ -17,8 +17,8 @@ namespace tiny {
 
 class Editor {
  public:
-  // The machine must outlive it.
-  Editor(const Kernel& kernel, const Machine& machine);
+  // `table`: the kernel's.  The machine must outlive it.
+  Editor(const Kernel& kernel, const Machine& machine, AccessTable table);
 
   // The kernel as it came, and how it walks memory.
   const Kernel& kernel() const { return kernel_; }

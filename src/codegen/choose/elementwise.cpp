@@ -228,7 +228,7 @@ bool is_elementwise(const Seen& seen) {
 }
 
 void propose_elementwise(const Seen& seen, std::vector<Proposal>& to) {
-  Editor edit(seen.kernel, seen.machine);
+  Editor edit(seen.kernel, seen.machine, seen.table);
   Elementwise(edit).run();
   to.push_back(propose(edit.take(), seen.machine));
 }

@@ -141,8 +141,10 @@ class Climber {
 }  // namespace
 
 void propose_generic(const Seen& seen, std::vector<Proposal>& to) {
-  const double limit = limit_seconds(seen.kernel, seen.machine);
   const double now = to.front().cost.seconds - seen.machine.launch_seconds;
+  // Too few are worth it however small the limit is.
+  if (now * seen.runs < kTriesMin * kTrySeconds) return;
+  const double limit = limit_seconds(seen.table, seen.machine);
   const double worth = (now - kNearLimit * limit) * seen.runs / kTrySeconds;
   if (!(worth >= kTriesMin)) return;  // nor where sizes are beyond numbers
   Climber climber(seen.machine, static_cast<int>(std::min(worth, double{kTriesMax})));

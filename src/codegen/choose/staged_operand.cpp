@@ -72,7 +72,7 @@ bool has_staged_operand(const Seen& seen) {
 }
 
 void propose_staged_operand(const Seen& seen, std::vector<Proposal>& to) {
-  Editor edit(seen.kernel, seen.machine);
+  Editor edit(seen.kernel, seen.machine, seen.table);
   stage_operand(edit, seen.reductions[0]->node);
   // The first reduction is the one that fills the stage now.
   const auto fill =

@@ -77,10 +77,10 @@ Words form_words(Editor& edit, const UOp& reduce) {
 }
 
 Editor with_words(const Seen& seen) {
-  Editor edit(seen.kernel, seen.machine);
+  Editor edit(seen.kernel, seen.machine, seen.table);
   if (seen.reductions.size() != 1) return edit;
   const Words words = form_words(edit, seen.reductions.front()->node);
-  return words.is_scattered ? Editor(seen.kernel, seen.machine) : edit;
+  return words.is_scattered ? Editor(seen.kernel, seen.machine, seen.table) : edit;
 }
 
 }  // namespace tiny

@@ -131,10 +131,9 @@ class Scan {
     return first == divides_.end() || *first > x.end;
   }
 
-  bool is_free(RegClass cls, int8_t reg, const Interval& x) {
-    VReg& holder = owner(cls, reg);
-    if (holder != kNoReg && intervals_[holder].end < x.start) holder = kNoReg;
-    return holder == kNoReg && allowed(cls, reg, x);
+  bool is_free(RegClass cls, int8_t reg, const Interval& x) const {
+    return ends_[static_cast<size_t>(cls)][static_cast<size_t>(reg)] < x.start &&
+           allowed(cls, reg, x);
   }
 
   // The register of an operand that ends where this value is made, if it is free.
@@ -155,6 +154,7 @@ class Scan {
   void give(VReg v, RegClass cls, int8_t reg) {
     result_.reg[v] = reg;
     owner(cls, reg) = v;
+    ends_[static_cast<size_t>(cls)][static_cast<size_t>(reg)] = intervals_[v].end;
     if (cls == RegClass::Int) result_.int_used |= uint32_t{1} << reg;
     if (cls == RegClass::Vec) result_.vec_used = true;
   }
@@ -200,6 +200,7 @@ class Scan {
     for (auto& row : none) row.fill(kNoReg);
     return none;
   }();
+  std::array<std::array<uint32_t, 32>, 3> ends_{};  // of the owners' intervals; 0: there is none
   Allocation result_;
 };
 
