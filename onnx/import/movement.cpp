@@ -31,13 +31,21 @@ Tensor reshaped(const Tensor& x, const Shape& shape) {
   return reshape(x, shape);
 }
 
+// Whether the size is 0 or may be, and what stood there is another then.
+bool keeps_another(const tiny::Dim& asked, const TensorShape& from, size_t axis) {
+  if (asked.is_const()) return asked.is(0);
+  // A part of what stood there is 0 together with it.
+  if (axis < from.size() && divide_exactly(from[axis], asked)) return false;
+  return decide_equal(asked, 0);
+}
+
 // 0 keeps a size unless `allow_zero`; one -1 takes what is left.
 Tensors reshape_as_asked(const Tensor& x, Shape shape, bool allow_zero) {
   const TensorShape from = x.shape();
   int64_t open = -1;
   tiny::Dim rest = 1;
   for (size_t i = 0; i < shape.size(); ++i) {
-    if (!allow_zero && decide_equal(shape[i], 0)) {
+    if (!allow_zero && keeps_another(shape[i], from, i)) {
       require(i < from.size(), Status::InvalidModel, "shape ", tiny::to_string(shape),
               " keeps an axis that ", x.shape(), " has not");
       shape[i] = from[i];

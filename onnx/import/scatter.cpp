@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "onnx/import/functions.h"
+#include "onnx/import/import.h"
 #include "onnx/import/table.h"
 #include "tensor/create.h"
 #include "tensor/movement.h"
@@ -67,11 +68,15 @@ Tensors import_max_unpool(Call& c) {
   return {pad(scatter_flat(x, c.in(1), natural), to_shape(Ints(shape.size(), 0)), to_shape(more))};
 }
 
-Tensors top(const Call& c, int64_t k, bool largest) {
+Tensors top(const Call& c, const tiny::Dim& k, bool largest) {
   const Tensor& x = c.in(0);
   c.check(x.rank() > 0, "it takes one axis or more");
   c.pass_over({"sorted"});  // they are
-  const TopK made = top_k(x, k, axis_of(c.attr("axis", -1), x.rank()), largest);
+  const int64_t axis = axis_of(c.attr("axis", -1), x.rank());
+  // What inputs leave free has a program for each value: it sorts no more than there are.
+  for (const tiny::Dim& size : {size_of(x, axis), k})
+    if (!c.importer().is_computed(size)) size.value();
+  const TopK made = top_k(x, k, axis, largest);
   return {made.values, made.indices};
 }
 
@@ -79,7 +84,7 @@ Tensors import_top_k_attribute(Call& c) {
   return top(c, c.attr("k"), true);
 }
 Tensors import_top_k(Call& c) {
-  return top(c, c.integer(1), c.flag("largest", true));
+  return top(c, c.size(1), c.flag("largest", true));
 }
 
 constexpr int64_t kNow = kNewestOpset;

@@ -1,5 +1,6 @@
 #include "tensor/top_k.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/checked.h"
@@ -55,14 +56,24 @@ bool is_wide(const Tensor& a, int64_t n) {
 
 // Of the elements along axis 0, in descending order of what is wanted first.
 Keys keys_of(const Tensor& a, bool largest) {
-  const int64_t n = a.shape()[0].value();
+  const int64_t n = upper_bound(a.shape()[0]);
   const bool wide = is_wide(a, n);
   Tensor order = a;
   if (a.dtype().is_float())
     order = ordered_bits(cast(a, a.dtype() == kFloat64 ? kFloat64 : kFloat32));
   if (wide && order.dtype().bits() < 64) order = cast(order, kInt64);
-  const Tensor place = positions(a.context_ref(), kInt64, n, 0, a.rank());
+  const Tensor place = positions(a.context_ref(), kInt64, a.shape()[0], 0, a.rank());
   return wide ? wide_keys(order, place, n, largest) : packed_keys(order, place, largest);
+}
+
+// As many as there can be: those that are not there come last, and have no place.
+Keys filled_up(Keys keys) {
+  for (Tensor& key : keys) {
+    Shape none(key.shape().size(), Dim(0)), more = none;
+    more[0] = Dim(upper_bound(key.shape()[0])) - key.shape()[0];
+    if (!more[0].is(0)) key = pad(key, none, more);
+  }
+  return keys;
 }
 
 Tensor packed_places(const Tensor& keys) {
@@ -114,24 +125,25 @@ Keys first_keys(const Keys& keys, int64_t k) {
 
 }  // namespace
 
-TopK top_k(const Tensor& a, int64_t k, int64_t axis, bool largest) {
+TopK top_k(const Tensor& a, const Dim& wanted, int64_t axis, bool largest) {
   const int64_t along = checked_axis(axis, a.rank());
-  const int64_t n = a.shape()[static_cast<size_t>(along)].value();
-  require(k >= 0 && k <= n, Status::InvalidArgument, "k = ", k, " of ", n,
-          " elements; wanted 0 to as many");
-  if (k == 0) {
-    Shape shape = a.shape();
-    shape[static_cast<size_t>(along)] = 0;
+  const int64_t n = upper_bound(a.shape()[static_cast<size_t>(along)]);
+  require(decide_less_equal(0, wanted) && (!wanted.is_const() || wanted.value() <= n),
+          Status::InvalidArgument, "k = ", wanted, " of ", n, " elements; wanted 0 to as many");
+  const int64_t k = std::min(upper_bound(wanted), n);
+  Shape shape = a.shape();
+  shape[static_cast<size_t>(along)] = wanted;
+  if (k == 0)
     return {full(a.context_ref(), a.dtype(), shape, 0), full(a.context_ref(), kInt64, shape, 0)};
-  }
   Ints front{along};
   Ints back;
   for (int64_t i = 0; i < a.rank(); ++i)
     if (i != along) front.push_back(i);
   for (int64_t i = 0; i < a.rank(); ++i) back.push_back(i == along ? 0 : i < along ? i + 1 : i);
   // Stored before it is permuted, so that nobody lays out the network's values like it.
-  const Keys best = first_keys(keys_of(permute(a, front), largest), k);
-  const Tensor index = permute(contiguous(places_of(best, n)), back);
+  const Keys best = first_keys(filled_up(keys_of(permute(a, front), largest)), k);
+  const Tensor all = permute(contiguous(places_of(best, n)), back);
+  const Tensor index = shrink(all, Shape(shape.size(), Dim(0)), shape);
   return {take_along_axis(a, index, along), index};
 }
 

@@ -6,11 +6,12 @@
 namespace tiny {
 
 // The first k in descending (`largest`) or ascending order, of equals the earlier first; NaN is the
-// greatest.  `indices` says where they stood, int64.  The axis' size is a number.
+// greatest.  `indices` says where they stood, int64.  Of sizes that are no numbers as many are sorted
+// as there can be; more wanted than there are end the run with Error{Index}.
 struct TopK {
   Tensor values;
   Tensor indices;
 };
-TopK top_k(const Tensor& a, int64_t k, int64_t axis, bool largest);
+TopK top_k(const Tensor& a, const Dim& k, int64_t axis, bool largest);
 
 }  // namespace tiny

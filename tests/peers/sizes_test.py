@@ -150,6 +150,29 @@ def a_range_counts_what_was_found():
         both.check((rng.random(30) < share).astype(np.float32))
 
 
+def what_was_found_is_reshaped_to_sizes_of_its_own():
+    both = Both([node("NonZero", ["x"], ["p"]), node("Squeeze", ["p", "first"], ["q"]), node("Gather", ["rows", "q"], ["v"]),
+                 node("Shape", ["q"], ["s"]), node("Concat", ["s", "four"], ["t"], axis=0), node("Reshape", ["v", "t"], ["y"]),
+                 node("Reshape", ["v", "open"], ["flat"]), node("Reshape", ["flat", "t"], ["z"])],
+                [("x", FLOAT, (30,)), ("rows", FLOAT, (30, 4))], [("y", FLOAT, 2), ("z", FLOAT, 2)],
+                first=np.int64([0]), four=np.int64([4]), open=np.int64([-1]))
+    rng = np.random.default_rng(9)
+    for share in (0, 0.1, 1):
+        both.check((rng.random(30) < share).astype(np.float32), rng.standard_normal((30, 4)).astype(np.float32))
+
+
+def the_best_of_what_was_found():
+    both = Both([node("NonZero", ["x"], ["p"]), node("Squeeze", ["p", "first"], ["q"]), node("Gather", ["rows", "q"], ["v"]),
+                 node("Shape", ["q"], ["s"]), node("Min", ["s", "seven"], ["k"]), node("TopK", ["v", "k"], ["a", "b"], axis=0),
+                 node("TopK", ["v", "s"], ["c", "d"], axis=0, largest=0), node("TopK", ["q", "k"], ["e", "f"])],
+                [("x", FLOAT, (30,)), ("rows", FLOAT, (30, 4))],
+                [("a", FLOAT, 2), ("b", INT64, 2), ("c", FLOAT, 2), ("d", INT64, 2), ("e", INT64, 1), ("f", INT64, 1)],
+                first=np.int64([0]), seven=np.int64([7]))
+    rng = np.random.default_rng(10)
+    for share in (0, 0.1, 0.5, 1):
+        both.check((rng.random(30) < share).astype(np.float32), rng.integers(-9, 9, (30, 4)).astype(np.float32))
+
+
 def where_it_cannot_be_it_says_so():
     inner = helper.make_graph([node("NonZero", ["x"], ["q"]), node("ReduceSum", ["q"], ["s"], keepdims=0)], "inner", [],
                               [helper.make_tensor_value_info("s", INT64, [])])
@@ -173,7 +196,9 @@ def where_it_cannot_be_it_says_so():
 
 
 TESTS = (non_zero_and_what_follows, compress_along_axes, unique_rows, boxes_that_overlap, how_many_boxes_is_an_input,
-         one_size_decides_the_next, a_range_counts_what_was_found, where_it_cannot_be_it_says_so)  # fmt: skip
+         one_size_decides_the_next, a_range_counts_what_was_found,
+         what_was_found_is_reshaped_to_sizes_of_its_own, the_best_of_what_was_found,
+         where_it_cannot_be_it_says_so)  # fmt: skip
 
 if __name__ == "__main__":
     sys.exit(named_tests.run(TESTS))
