@@ -1347,6 +1347,51 @@ TINY_API tiny_status tiny_custom_call_set_output(tiny_custom_call *call, size_t 
 /* What went wrong, for the caller; copied. */
 TINY_API void tiny_custom_call_set_error(tiny_custom_call *call, const char *message);
 
+/* ---- Values ----------------------------------------------------------------------------------
+** What models take and give that is no tensor of numbers: texts, lists, maps, or nothing.  A value does not change,
+** and any thread may use it.  Since 0.3. */
+
+typedef struct tiny_value tiny_value;
+
+/* What a value, or an input or output of a model, is. */
+typedef int32_t tiny_kind;
+enum {
+  TINY_KIND_TENSOR = 0,
+  TINY_KIND_SEQUENCE = 1, /* a list of values */
+  TINY_KIND_OPTIONAL = 2, /* of a model: a value, or nothing; a value of this kind is nothing */
+  TINY_KIND_MAP = 3,      /* from texts or integers to texts or numbers */
+  TINY_KIND_SPARSE_TENSOR = 4,
+  TINY_KIND_TEXTS = 5 /* a tensor of texts: since 0.3 */
+};
+
+TINY_API tiny_status tiny_value_from_tensor(tiny_tensor *tensor, tiny_value **out);
+/* Texts of this shape, row-major, which are copied: `data` has them one after the other, `lengths` how many bytes each
+   has.  They are UTF-8 by agreement, and may hold any bytes. */
+TINY_API tiny_status tiny_value_texts(tiny_context *context, const int64_t *dims, size_t ndim, const void *data,
+                                      size_t bytes, const int64_t *lengths, size_t count, tiny_value **out);
+TINY_API tiny_status tiny_value_sequence(tiny_context *context, tiny_value *const *elements, size_t count,
+                                         tiny_value **out);
+/* A map: `keys` are texts or a tensor of TINY_INT64, `values` texts or a tensor, each of one axis, equally many. */
+TINY_API tiny_status tiny_value_map(tiny_value *keys, tiny_value *values, tiny_value **out);
+/* The value of an optional that is not there. */
+TINY_API tiny_status tiny_value_nothing(tiny_context *context, tiny_value **out);
+/* The value in a file of ONNX's test data (.pb), which says its kind nowhere itself: `kind` is the model's. */
+TINY_API tiny_status tiny_value_load(tiny_context *context, const char *path, tiny_kind kind, tiny_value **out);
+TINY_API void tiny_value_retain(tiny_value *value);
+TINY_API void tiny_value_release(tiny_value *value);
+TINY_API tiny_status tiny_value_kind(const tiny_value *value, tiny_kind *out);
+/* Of a sequence its elements, of a map 2: its keys and its values; else 0. */
+TINY_API tiny_status tiny_value_count(const tiny_value *value, size_t *out);
+TINY_API tiny_status tiny_value_element(const tiny_value *value, size_t index, tiny_value **out);
+/* Of a value that is a tensor of numbers. */
+TINY_API tiny_status tiny_value_tensor(const tiny_value *value, tiny_tensor **out);
+/* Of texts, as tiny_tensor_shape. */
+TINY_API tiny_status tiny_value_shape(const tiny_value *value, int64_t *dims, size_t capacity, size_t *rank);
+/* Writes the bytes that min(count, capacity) texts have each, row-major; `count` gets how many texts there are. */
+TINY_API tiny_status tiny_value_text_lengths(const tiny_value *value, int64_t *lengths, size_t capacity, size_t *count);
+/* Writes all texts one after the other; `bytes` must be the sum of their lengths. */
+TINY_API tiny_status tiny_value_read_texts(const tiny_value *value, void *data, size_t bytes);
+
 /* ---- Models ----------------------------------------------------------------------------------- */
 
 typedef struct tiny_model tiny_model;     /* a loaded ONNX file */
@@ -1382,16 +1427,8 @@ TINY_API tiny_status tiny_model_input_name(const tiny_model *model, size_t index
 TINY_API tiny_status tiny_model_output_name(const tiny_model *model, size_t index, const char **out);
 TINY_API tiny_status tiny_model_input_index(const tiny_model *model, const char *name, size_t *out);
 TINY_API tiny_status tiny_model_output_index(const tiny_model *model, const char *name, size_t *out);
-/* What an input or output is.  Values of other kinds than tensors can be looked at; a model with one is
-   TINY_ERROR_UNSUPPORTED when it is compiled. */
-typedef int32_t tiny_kind;
-enum {
-  TINY_KIND_TENSOR = 0,
-  TINY_KIND_SEQUENCE = 1,
-  TINY_KIND_OPTIONAL = 2,
-  TINY_KIND_MAP = 3,
-  TINY_KIND_SPARSE_TENSOR = 4
-};
+/* What an input or output is.  A model with others than tensors of numbers is run by tiny_model_run_values;
+   compiling it is TINY_ERROR_UNSUPPORTED. */
 TINY_API tiny_status tiny_model_input_kind(const tiny_model *model, size_t index, tiny_kind *out);
 TINY_API tiny_status tiny_model_output_kind(const tiny_model *model, size_t index, tiny_kind *out);
 TINY_API tiny_status tiny_model_input_dtype(const tiny_model *model, size_t index, tiny_dtype *out);
@@ -1441,11 +1478,24 @@ TINY_API tiny_status tiny_model_compile(tiny_model *model, const int64_t *dims, 
 TINY_API tiny_status tiny_model_run(tiny_model *model, tiny_tensor *const *inputs, size_t input_count,
                                     tiny_tensor **outputs, size_t output_count);
 
+/* Begins anew the random numbers of the model's programs, of which each execution draws others: the next draws what the
+   first one does with this `seed`, which is 0 before.  Operators that have a seed of their own look at none.
+   Since 0.3. */
+TINY_API tiny_status tiny_model_set_seed(tiny_model *model, int64_t seed);
+
+/* tiny_model_run with values, which need not be tensors: texts, lists, optional values and maps, as the model says.  Each of
+   its programs is for lists of certain lengths and tensors of certain sizes; texts may be any.  `outputs` receives
+   `output_count` new values.  A map of ai.onnx.ml.ZipMap, for which tiny_model_run gives the columns of its values, is
+   one here.  Since 0.3. */
+TINY_API tiny_status tiny_model_run_values(tiny_model *model, tiny_value *const *inputs, size_t input_count,
+                                           tiny_value **outputs, size_t output_count);
+
 /* Makes the model a part of the caller's graph: its outputs for these inputs, in the model's order, not computed.
    Inputs may be any tensors of the model's dtypes and shapes: placeholders (tiny_input), results, outputs of other
    models; a scalar takes the model's dtype.  `outputs` receives `output_count` new tensors, for operations,
    tiny_realize or tiny_program_compile like any other.  Elements that decide shapes are read now: they must follow
-   from computed tensors and constants, or it is TINY_ERROR_UNSUPPORTED.  The model may be released. */
+   from computed tensors and constants, or it is TINY_ERROR_UNSUPPORTED.  Random numbers are drawn once, as one
+   execution would; those of the next call are others.  The model may be released. */
 TINY_API tiny_status tiny_model_apply(tiny_model *model, tiny_tensor *const *inputs, size_t input_count,
                                       tiny_tensor **outputs, size_t output_count);
 

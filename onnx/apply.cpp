@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "onnx/session.h"
+#include "tensor/create.h"
 #include "tensor/elementwise.h"
 #include "tensor/movement.h"
 
@@ -63,7 +64,11 @@ Tensors LoadedModel::inferred_outputs(const Ref<Context>& aside) const {
   if (!shapes) return {};
   try {
     Weights weights;
-    return import(Importer(aside, weights), *shapes, {}).outputs;
+    Tensors outputs;
+    for (const Value& value :
+         import(Importer(aside, weights), plain_signature(*shapes, {})).outputs)
+      outputs.push_back(value.is_plain() ? value.tensor : Tensor());
+    return outputs;
   } catch (const Error& e) {
     const bool is_about_the_model = e.status() == Status::Unsupported ||
                                     e.status() == Status::Shape || e.status() == Status::Index;
@@ -84,9 +89,9 @@ std::optional<double> LoadedModel::operations(const Ref<Context>& aside) const {
   std::vector<Shape> shapes;
   for (const Ints& shape : fixed_shapes()) shapes.push_back(to_shape(shape));
   Weights weights;
-  const Imported imported = import(Importer(aside, weights), shapes, {});
+  const Imported imported = import(Importer(aside, weights), plain_signature(shapes, {}));
   std::vector<UOp> roots;
-  for (const Tensor& output : imported.outputs) roots.push_back(output.node());
+  for (const Tensor& output : flat(imported.outputs)) roots.push_back(output.node());
   for (const ComputedVariable& size : imported.sizes) roots.push_back(size.value);
   if (roots.empty()) return 0.0;
   const std::vector<UOp> order = topological(roots);
@@ -109,7 +114,9 @@ std::optional<double> LoadedModel::operations(const Ref<Context>& aside) const {
 
 Ref<const TensorProgram> LoadedModel::compile_free(const std::vector<Shape>& shapes) {
   check_shapes(shapes);
-  return make_program(shapes, variables_of(shapes), {});
+  Ref<const ModelProgram> program = make_program(plain_signature(shapes, {}), variables_of(shapes));
+  check_plain(*program);
+  return program;
 }
 
 Tensor LoadedModel::checked_input(size_t index, const Tensor& tensor) const {
@@ -131,10 +138,22 @@ std::vector<Tensor> LoadedModel::apply(const std::vector<Tensor>& inputs) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Tensor tensor = checked_input(i, inputs[i]);
     shapes.push_back(tensor.shape());
-    given.push_back({input(i).name, tensor, std::nullopt});
+    given.push_back({input(i).name, {tensor, nullptr, nullptr}, std::nullopt});
   }
   check_shapes(shapes);
-  return importer().import(model_.graph, given);
+  // The numbers that the graph draws are made now: this is one execution, whatever is computed.
+  const ExecutionNumber number = executions_->next();
+  const Tensor execution = from_data(context_, kUInt32, {4}, &number, sizeof number);
+  Importer importer = this->importer();
+  importer.set_execution(execution);
+  std::vector<Tensor> outputs;
+  const Values values = importer.import(model_.graph, given);
+  for (size_t i = 0; i < values.size(); ++i) {
+    require(values[i].tensor && values[i].narrow != kTextType, Status::Unsupported, "output \"",
+            output(i).name, "\" is no tensor of numbers: tiny_model_run_values gives it");
+    outputs.push_back(values[i].tensor);
+  }
+  return outputs;
 }
 
 }  // namespace tiny::onnx

@@ -66,7 +66,7 @@ const OutputType* OutputTypes::find(size_t index, size_t operators) const {
 void OutputTypes::keep(const std::vector<Tensor>& outputs, size_t operators) {
   auto made = std::make_unique<Inferred>(declared_, operators, nullptr);
   for (size_t i = 0; i < outputs.size(); ++i)
-    if (!complete_[i]) fill(made->types[i], outputs[i]);
+    if (!complete_[i] && outputs[i]) fill(made->types[i], outputs[i]);
   made->before = last_.load(std::memory_order_relaxed);
   while (!last_.compare_exchange_weak(made->before, made.get(), std::memory_order_acq_rel)) {
   }

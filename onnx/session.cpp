@@ -71,11 +71,11 @@ size_t index_of(const std::vector<std::string>& names, const std::string& name, 
   return static_cast<size_t>(at - names.begin());
 }
 
+}  // namespace
+
 bool may_be_host(const Ints& shape) {
   return shape.size() <= kHostRankMax && element_count(shape, "an input") <= kHostElementsMax;
 }
-
-}  // namespace
 
 // ---- Loading.
 
@@ -272,7 +272,7 @@ bool serves(const TensorProgram& program, const std::vector<Ints>& made,
 }  // namespace
 
 // A program for these sizes: one of its own, or (`shared`) one whose variables reach them.
-Ref<const TensorProgram> LoadedModel::find_program(const Key& wanted, bool shared) {
+Ref<const ModelProgram> LoadedModel::find_program(const Key& wanted, bool shared) {
   const auto fits = [&](const Key& key, const TensorProgram& program) {
     if (program.variables.empty() || !shared) return key == wanted;
     return key.known == wanted.known && serves(program, key.shapes, wanted.shapes);
@@ -285,47 +285,63 @@ Ref<const TensorProgram> LoadedModel::find_program(const Key& wanted, bool share
   return {};
 }
 
-void LoadedModel::keep(Key key, const Ref<const TensorProgram>& program) {
+void LoadedModel::keep(Key key, const Ref<const ModelProgram>& program) {
   programs_.emplace_front(std::move(key), program);
   if (programs_.size() > kProgramsMax) programs_.pop_back();
 }
 
 Ref<const TensorProgram> LoadedModel::compile(const std::vector<Ints>& shapes, const Known& known) {
+  Ref<const ModelProgram> program = exact_program(shapes, known);
+  check_plain(*program);
+  return program;
+}
+
+Ref<const ModelProgram> LoadedModel::exact_program(const std::vector<Ints>& shapes,
+                                                   const Known& known) {
   check_shapes(shapes);
   Key key{shapes, texts_of(known)};
-  if (Ref<const TensorProgram> found = find_program(key, false)) return found;
+  if (Ref<const ModelProgram> found = find_program(key, false)) return found;
   std::vector<Shape> sizes;
   for (const Ints& shape : shapes) sizes.push_back(to_shape(shape));
-  Ref<const TensorProgram> program = make_program(sizes, {}, known);
+  Ref<const ModelProgram> program = make_program(plain_signature(sizes, known), {});
   keep(std::move(key), program);
   return program;
 }
 
+// That tensors are all that goes in and comes out.
+void LoadedModel::check_plain(const ModelProgram& program) const {
+  for (size_t i = 0; i < program.forms.size(); ++i)
+    require(program.forms[i].kind == ModelValue::Kind::Tensor, Status::Unsupported, "output \"",
+            output(i).name, "\" is no tensor of numbers: tiny_model_run_values gives it");
+  require(!program.looks_into_texts, Status::Unsupported,
+          "the model has functions of texts: tiny_model_run_values runs it");
+}
+
 // The program for a run: one of these very sizes if there is one or if they come again and again.
-Ref<const TensorProgram> LoadedModel::program_for(const std::vector<Ints>& shapes,
-                                                  const Known& known) {
+Ref<const ModelProgram> LoadedModel::program_for(const std::vector<Ints>& shapes,
+                                                 const Known& known) {
   Key key{shapes, texts_of(known)};
-  const bool is_new = key != last_;
+  const bool is_new = key != latest_.key;
   if (is_new) {
     check_shapes(shapes);
     learn_names(shapes);
   }
-  repeats_ = is_new ? 1 : repeats_ + 1;
-  if (is_new) last_ = key;
-  if (Ref<const TensorProgram> found = find_program(key, false)) return found;
-  if (repeats_ > kRepeatsMax) return compile(shapes, known);
-  if (Ref<const TensorProgram> found = find_program(key, true)) return found;
+  latest_.repeats = is_new ? 1 : latest_.repeats + 1;
+  if (is_new) latest_.key = key;
+  if (Ref<const ModelProgram> found = find_program(key, false)) return found;
+  if (latest_.repeats > kRepeatsMax) return exact_program(shapes, known);
+  if (Ref<const ModelProgram> found = find_program(key, true)) return found;
   std::vector<std::string> failed;
-  if (Ref<const TensorProgram> made = symbolic_program(shapes, known, failed)) return made;
-  Ref<const TensorProgram> program = compile(shapes, known);
+  if (Ref<const ModelProgram> made = symbolic_program(shapes, known, failed)) return made;
+  Ref<const ModelProgram> program = exact_program(shapes, known);
   numbers_.insert(failed.begin(), failed.end());
   return program;
 }
 
 // Null if no dimension can be a variable; `failed` names those with which something went wrong.
-Ref<const TensorProgram> LoadedModel::symbolic_program(const std::vector<Ints>& shapes,
-                                                       const Known& known,
-                                                       std::vector<std::string>& failed) {
+Ref<const ModelProgram> LoadedModel::symbolic_program(const std::vector<Ints>& shapes,
+                                                      const Known& known,
+                                                      std::vector<std::string>& failed) {
   while (true) {
     Key key{shapes, texts_of(known)};
     std::vector<UOp> variables;
@@ -350,7 +366,7 @@ Ref<const TensorProgram> LoadedModel::symbolic_program(const std::vector<Ints>& 
       }
     }
     try {
-      Ref<const TensorProgram> program = make_program(sizes, variables, known);
+      Ref<const ModelProgram> program = make_program(plain_signature(sizes, known), variables);
       keep(std::move(key), program);
       return program;
     } catch (const FreeDimension& e) {
@@ -374,7 +390,7 @@ Ref<const TensorProgram> LoadedModel::symbolic_program(const std::vector<Ints>& 
 
 std::vector<Ref<const TensorProgram>> LoadedModel::programs() const {
   std::vector<Ref<const TensorProgram>> out;
-  for (const auto& [key, program] : programs_) out.push_back(program);
+  for (const auto& [key, program] : programs_) out.emplace_back(program);
   return out;
 }
 
@@ -383,65 +399,149 @@ Importer LoadedModel::importer() {
   return Importer(context_, weights_, &origins_);
 }
 
-LoadedModel::Imported LoadedModel::import(Importer importer, const std::vector<Shape>& shapes,
-                                          const Known& known) const {
-  const Ref<Context>& context = importer.context();
-  Imported out;
-  std::vector<ImportInput> inputs;
+// One tensor for each input.
+LoadedModel::Signature LoadedModel::plain_signature(const std::vector<Shape>& shapes,
+                                                    const Known& known) const {
+  Signature out;
   for (size_t i = 0; i < shapes.size(); ++i) {
     const DType dtype = input_dtype(i);
-    check_shape(shapes[i], dtype);
-    const tiny::Dim count = product(shapes[i]);
+    out.leaves.push_back(
+        {input(i).name, dtype, shapes[i], known.empty() ? std::nullopt : known[i]});
+    out.inputs.push_back({ModelValue::Kind::Tensor, 0, i, nullptr, {}});
+  }
+  return out;
+}
+
+namespace {
+
+// The value of this form of the leaves' tensors.
+Value value_of(const ValueForm& form, const Tensors& leaves) {
+  using Kind = ModelValue::Kind;
+  Value value;
+  value.narrow = form.type;
+  value.is_nothing = form.kind == Kind::Nothing;
+  if (form.kind == Kind::Tensor || form.kind == Kind::Texts) value.tensor = leaves[form.leaf];
+  Values parts;
+  for (const ValueForm& part : form.parts) parts.push_back(value_of(part, leaves));
+  if (form.kind == Kind::Map) value.map = std::make_shared<const Values>(std::move(parts));
+  if (form.kind == Kind::Sequence) value.sequence = std::make_shared<const Tensors>(flat(parts));
+  return value;
+}
+
+// The form of a value that a graph makes; its tensors go behind those that are there.
+ValueForm form_of(const Value& value, Tensors& leaves, const std::string& name) {
+  using Kind = ModelValue::Kind;
+  require(!value.map, Status::Unsupported, "the output \"", name, "\" is a map");
+  ValueForm form{Kind::Nothing, value.narrow, leaves.size(), value.columns, {}};
+  if (value.tensor) {
+    const bool is_text = value.narrow == kTextType;
+    form.kind = is_text ? Kind::Texts : Kind::Tensor;
+    leaves.push_back(value.tensor);
+  } else if (value.sequence) {
+    form.kind = Kind::Sequence;
+    for (const Tensor& t : *value.sequence)
+      form.parts.push_back(form_of({t, nullptr, nullptr, value.narrow}, leaves, name));
+  }
+  return form;
+}
+
+}  // namespace
+
+LoadedModel::Imported LoadedModel::import(Importer importer, const Signature& signature) const {
+  const Ref<Context>& context = importer.context();
+  Imported out;
+  Tensors leaves;
+  for (const Leaf& leaf : signature.leaves) {
+    check_shape(leaf.shape, leaf.dtype);
+    const tiny::Dim count = product(leaf.shape);
     int64_t number = -1;
-    Tensor tensor;
     if (!count.is(0)) {
-      const UOp node = make_input(*context, dtype, count);
+      const UOp node = make_input(*context, leaf.dtype, count);
       number = static_cast<int64_t>(out.nodes.size());
       out.nodes.push_back(node);
-      tensor = Tensor(context, make_reshape(node, shapes[i]));
+      leaves.emplace_back(context, make_reshape(node, leaf.shape));
     } else {
-      tensor = full(context, dtype, shapes[i], 0);
+      leaves.push_back(full(context, leaf.dtype, leaf.shape, 0));
     }
     out.numbers.push_back(number);
-    inputs.push_back({input(i).name, tensor, known.empty() ? std::nullopt : known[i]});
+  }
+  std::vector<ImportInput> inputs;
+  for (size_t i = 0; i < signature.inputs.size(); ++i) {
+    const ValueForm& form = signature.inputs[i];
+    const bool is_tensor = form.kind == ModelValue::Kind::Tensor;
+    inputs.push_back({input(i).name, value_of(form, leaves),
+                      is_tensor ? signature.leaves[form.leaf].known : std::nullopt});
   }
   importer.allow_computed_sizes();
+  // Inputs that runs give themselves, where anything asks for them.
+  const UOp table = make_input(*context, kInt64, 1);
+  importer.set_text_table(Tensor(context, table));
+  const UOp execution = make_input(*context, kUInt32, 4);
+  importer.set_execution(Tensor(context, execution));
   out.outputs = importer.import(model_.graph, inputs);
+  const auto add = [&](bool is_asked, const UOp& node) {
+    if (!is_asked) return int64_t{-1};
+    out.nodes.push_back(node);
+    return std::ssize(out.nodes) - 1;
+  };
+  out.text_table = add(importer.asks_texts(), table);
+  out.execution = add(importer.has_drawn(), execution);
+  out.texts = importer.shared_texts();
   out.sizes = importer.computed_sizes();
   return out;
 }
 
-Ref<const TensorProgram> LoadedModel::make_program(const std::vector<Shape>& shapes,
-                                                   const std::vector<UOp>& free,
-                                                   const Known& known) {
+Ref<const ModelProgram> LoadedModel::make_program(const Signature& signature,
+                                                  const std::vector<UOp>& free) {
   KeptBlocks kept;
   const KeptBlocks::Scope scope(kept);
   const double start = now();
-  const Ref<TensorProgram> out = make_ref<TensorProgram>();
-  const Imported imported = import(importer(), shapes, known);
+  const Ref<ModelProgram> out = make_ref<ModelProgram>();
+  const Imported imported = import(importer(), signature);
   std::vector<UOp> variables = free;
   for (const ComputedVariable& size : imported.sizes) variables.push_back(size.variable);
-  for (size_t i = 0; i < shapes.size(); ++i) {
-    out->inputs.push_back(make_port(input(i).name, input_dtype(i), shapes[i], variables));
+  for (size_t i = 0; i < signature.leaves.size(); ++i) {
+    const Leaf& leaf = signature.leaves[i];
+    out->inputs.push_back(make_port(leaf.name, leaf.dtype, leaf.shape, variables));
     out->inputs.back().number = imported.numbers[i];
   }
+  out->looks_into_texts = imported.text_table >= 0;
+  if (out->looks_into_texts) {
+    out->inputs.push_back(make_port("texts", kInt64, {1}, variables));
+    out->inputs.back().number = imported.text_table;
+  }
+  out->texts = imported.texts;
   // Outputs that are the same value share its memory.
   std::vector<UOp> nodes;
   for (size_t i = 0; i < imported.outputs.size(); ++i) {
-    const Tensor& t = imported.outputs[i];
-    TensorProgram::Port port = make_port(output(i).name, t.dtype(), t.shape(), variables);
-    if (port.bytes > 0) {
-      const auto at = std::find(nodes.begin(), nodes.end(), t.node());
-      port.number = at - nodes.begin();
-      if (at == nodes.end()) nodes.push_back(t.node());
+    Tensors leaves;
+    const size_t first = out->outputs.size();
+    const auto shift = [&](ValueForm& form, const auto& again) -> void {
+      form.leaf += first;
+      for (ValueForm& part : form.parts) again(part, again);
+    };
+    ValueForm& form = out->forms.emplace_back(form_of(imported.outputs[i], leaves, output(i).name));
+    shift(form, shift);
+    for (size_t k = 0; k < leaves.size(); ++k) {
+      const Tensor& t = leaves[k];
+      const std::string name =
+          form.parts.empty() ? output(i).name : cat(output(i).name, "[", k, "]");
+      TensorProgram::Port port = make_port(name, t.dtype(), t.shape(), variables);
+      if (port.bytes > 0) {
+        const auto at = std::find(nodes.begin(), nodes.end(), t.node());
+        port.number = at - nodes.begin();
+        if (at == nodes.end()) nodes.push_back(t.node());
+      }
+      out->outputs.push_back(std::move(port));
     }
-    out->outputs.push_back(std::move(port));
   }
   for (const UOp& v : variables) {
     const VariableArg& arg = v.variable_arg();
     const bool is_computed = static_cast<size_t>(&v - variables.data()) >= free.size();
     out->variables.push_back({arg.name, arg.min, arg.max, is_computed});
   }
+  out->execution = imported.execution;
+  out->executions = executions_;
   out->import_seconds = now() - start;
   if (!nodes.empty())
     out->compiled =
@@ -488,7 +588,8 @@ Ref<TensorRun> LoadedModel::begin_run(const std::vector<Tensor>& inputs) {
     read(tensor, bytes.data(), static_cast<int64_t>(bytes.size()));
     known[i] = HostTensor{dtype, shapes[i], SharedBytes::own(std::move(bytes))};
   }
-  const Ref<const TensorProgram> program = program_for(shapes, known);
+  const Ref<const ModelProgram> program = program_for(shapes, known);
+  check_plain(*program);
   Ref<TensorRun> run = take_idle(*program);
   if (!run) run = make_ref<TensorRun>(context_, program);
   run->set_cancel(context_->stop().token());
@@ -496,18 +597,23 @@ Ref<TensorRun> LoadedModel::begin_run(const std::vector<Tensor>& inputs) {
   return run;
 }
 
-std::vector<Tensor> LoadedModel::end_run(Ref<TensorRun> run) {
+std::vector<Tensor> LoadedModel::outputs_of(const TensorRun& run) const {
   std::vector<Tensor> outputs;
-  for (size_t i = 0; i < output_count(); ++i) {
-    const TensorProgram::Port& port = run->output_ports()[i];
+  for (size_t i = 0; i < run.output_ports().size(); ++i) {
+    const TensorProgram::Port& port = run.output_ports()[i];
     if (port.number < 0) {
       outputs.push_back(full(context_, port.dtype, to_shape(port.shape), 0));
       continue;
     }
-    const UOp buffer = make_buffer(context_->graph(), run->output(i), port.dtype,
+    const UOp buffer = make_buffer(context_->graph(), run.output(i), port.dtype,
                                    element_count(port.shape, "an output"));
     outputs.emplace_back(context_, make_reshape(buffer, to_shape(port.shape)));
   }
+  return outputs;
+}
+
+std::vector<Tensor> LoadedModel::end_run(Ref<TensorRun> run) {
+  std::vector<Tensor> outputs = outputs_of(*run);
   run->let_go();
   idle_.push_back(std::move(run));
   return outputs;

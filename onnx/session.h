@@ -12,6 +12,7 @@
 #pragma once
 
 #include <list>
+#include <memory>
 #include <optional>
 #include <set>
 #include <span>
@@ -22,11 +23,34 @@
 #include "base/ref.h"
 #include "onnx/import/import.h"
 #include "onnx/model.h"
+#include "onnx/model_value.h"
 #include "onnx/output_types.h"
 #include "tensor/run.h"
 #include "tensor/tensor.h"
 
 namespace tiny::onnx {
+
+// How a value is made of tensors, which stand one after the other: of one, from `leaf` on, or of
+// parts.
+struct ValueForm {
+  ModelValue::Kind kind = ModelValue::Kind::Tensor;
+  int32_t type = 0;  // ONNX's, of what the tensor carries (Value::narrow)
+  size_t leaf = 0;
+  std::shared_ptr<const MapKeys> columns;  // the tensor's rows are maps with these keys
+  std::vector<ValueForm> parts;            // of a sequence; of a map its keys and its values
+};
+
+// Whether an input of this shape may be read before a program is compiled.
+bool may_be_host(const Ints& shape);
+
+// A program of a model.
+class ModelProgram : public TensorProgram {
+ public:
+  std::vector<ValueForm> forms;  // of the outputs
+  Ref<const Texts> texts;        // of its constants
+  // Whether it has one input more than the model: where the run's texts are (int64 [1]).
+  bool looks_into_texts = false;
+};
 
 class LoadedModel : public RefCounted {
  public:
@@ -83,6 +107,20 @@ class LoadedModel : public RefCounted {
   // is.
   Ref<TensorRun> begin_run(const std::vector<Tensor>& inputs);
   std::vector<Tensor> end_run(Ref<TensorRun> run);
+  // The same of values that need not be tensors.
+  struct RunTexts {
+    Ref<Texts> table;
+    uint64_t address = 0;  // the table's, where the run finds it
+  };
+  struct ValuesRun {
+    Ref<const ModelProgram> program;
+    std::unique_ptr<RunTexts> texts;
+    Ref<TensorRun> run;
+  };
+  ValuesRun begin_values(const std::vector<ModelValue>& inputs);
+  std::vector<ModelValue> end_values(ValuesRun run);
+  // Random numbers are those of the first execution again, and so on.
+  void set_seed(uint64_t seed) { executions_->begin(seed); }
   // The model as a part of the graph that `inputs` are of: its outputs, not computed.
   std::vector<Tensor> apply(const std::vector<Tensor>& inputs);
 
@@ -103,12 +141,31 @@ class LoadedModel : public RefCounted {
     bool is_variable = true;
   };
 
-  // The graph for inputs of these shapes, built anew.
+  // A tensor of the inputs, and what all of them are.
+  struct Leaf {
+    std::string name;
+    DType dtype;
+    Shape shape;
+    std::optional<HostTensor> known;
+  };
+  struct Signature {
+    std::vector<Leaf> leaves;
+    std::vector<ValueForm> inputs;
+  };
+  // The graph for inputs of a signature, built anew.
   struct Imported {
-    std::vector<int64_t> numbers;  // of the inputs, among `nodes`; < 0: it has no elements
+    std::vector<int64_t> numbers;  // of the leaves, among `nodes`; < 0: it has no elements
     std::vector<UOp> nodes;
-    Tensors outputs;
+    Values outputs;
     std::vector<ComputedVariable> sizes;  // that runs compute
+    Ref<const Texts> texts;
+    int64_t text_table = -1;  // where runs have their texts, as `execution`
+    int64_t execution = -1;   // what numbers executions, among `nodes`, if anything asks
+  };
+  // Of the latest run, and how many in a row had it.
+  struct Latest {
+    Key key;
+    int64_t repeats = 0;
   };
 
   void index_inputs();
@@ -116,21 +173,27 @@ class LoadedModel : public RefCounted {
   Tensors inferred_outputs(const Ref<Context>& aside) const;
   std::optional<std::vector<Shape>> free_shapes(tiny::Graph& graph) const;
   Importer importer();
-  Imported import(Importer importer, const std::vector<Shape>& shapes, const Known& known) const;
+  Signature plain_signature(const std::vector<Shape>& shapes, const Known& known) const;
+  Imported import(Importer importer, const Signature& signature) const;
+  void check_plain(const ModelProgram& program) const;
+  Ref<const ModelProgram> values_program(const Signature& signature);
+  static void bind_texts(const ModelProgram& program, TensorRun& run, RunTexts& texts);
+  std::vector<Tensor> outputs_of(const TensorRun& run) const;
   void check_shapes(const std::vector<Ints>& shapes) const;
   void check_shapes(const std::vector<Shape>& shapes) const;
   Tensor checked_input(size_t index, const Tensor& tensor) const;
-  Ref<const TensorProgram> make_program(const std::vector<Shape>& shapes,
-                                        const std::vector<UOp>& variables, const Known& known);
+  Ref<const ModelProgram> make_program(const Signature& signature,
+                                       const std::vector<UOp>& variables);
   std::string dim_name(size_t index, size_t axis) const;
   void learn_names(const std::vector<Ints>& shapes);
   std::vector<FreeDim> free_dims(const std::vector<Ints>& shapes, const Known& known) const;
   Ref<TensorRun> take_idle(const TensorProgram& program);
-  Ref<const TensorProgram> find_program(const Key& wanted, bool shared);
-  void keep(Key key, const Ref<const TensorProgram>& program);
-  Ref<const TensorProgram> program_for(const std::vector<Ints>& shapes, const Known& known);
-  Ref<const TensorProgram> symbolic_program(const std::vector<Ints>& shapes, const Known& known,
-                                            std::vector<std::string>& failed);
+  Ref<const ModelProgram> find_program(const Key& wanted, bool shared);
+  void keep(Key key, const Ref<const ModelProgram>& program);
+  Ref<const ModelProgram> exact_program(const std::vector<Ints>& shapes, const Known& known);
+  Ref<const ModelProgram> program_for(const std::vector<Ints>& shapes, const Known& known);
+  Ref<const ModelProgram> symbolic_program(const std::vector<Ints>& shapes, const Known& known,
+                                           std::vector<std::string>& failed);
 
   Ref<Context> context_;
   Model model_;
@@ -139,16 +202,16 @@ class LoadedModel : public RefCounted {
   mutable OutputTypes output_types_;
   std::vector<std::pair<std::string, std::string>> metadata_;
   Weights weights_;
-  GraphOrigins origins_;                                          // once it was imported
-  std::list<std::pair<Key, Ref<const TensorProgram>>> programs_;  // the latest used first
+  GraphOrigins origins_;                                         // once it was imported
+  std::list<std::pair<Key, Ref<const ModelProgram>>> programs_;  // the latest used first
   // Of runs that ended: their arenas serve the next of the same program.  With those under way they
   // are no more than have been under way at once.
   std::vector<Ref<TensorRun>> idle_;
   std::vector<DType> dtypes_;      // of the inputs, once run() has asked
   std::set<std::string> numbers_;  // free dimensions that cannot be variables
   std::set<std::string> apart_;    // names of dimensions that have had different sizes at once
-  Key last_;                       // of the latest run, and how many in a row had it
-  int64_t repeats_ = 0;
+  Latest latest_;
+  Ref<ExecutionCount> executions_ = make_ref<ExecutionCount>();
 };
 
 }  // namespace tiny::onnx

@@ -15,7 +15,7 @@ import header  # noqa: E402
 
 # What a build can leave out: the files of src/api that go with it, and what is answered then.
 PARTS = {
-    "onnx": (("model.cpp", "export.cpp"), "has no ONNX importer (TINY_ONNX was OFF)"),
+    "onnx": (("model.cpp", "value.cpp", "export.cpp"), "has no ONNX importer (TINY_ONNX was OFF)"),
     "export_c": (("export_c.cpp",), "does not export C (TINY_C was OFF)"),
     "strides": (("strides.cpp",), "has no functions of strides (TINY_NODES was OFF)"),
     "devices": (("device_contexts.cpp",), "has one device a context (TINY_CUDA and TINY_OPENCL were OFF)"),

@@ -65,34 +65,6 @@ Tensors import_gelu(Call& c) {
   return {gelu(c.in(0), named_attr<GeluKind>(c, "approximate", "none", kGeluKinds))};
 }
 
-// ---- Dropout: a running model passes its input on.
-
-Tensor all_true(const Tensor& x) {
-  return full(x.context_ref(), kBool, x.shape(), 1);
-}
-
-Tensors import_dropout_test(Call& c) {
-  if (!c.flag("is_test", false) && c.real_attr("ratio", 0.5f) != 0)
-    c.unsupported("dropout while training (is_test = 0) is not supported");
-  const Tensor& x = c.in(0);
-  return {x, full(x.context_ref(), x.dtype(), x.shape(), 1)};
-}
-
-Tensors import_dropout_attribute(Call& c) {
-  c.pass_over({"ratio"});
-  const Tensor& x = c.in(0);
-  return {x, c.version() < 10 ? full(x.context_ref(), x.dtype(), x.shape(), 1) : all_true(x)};
-}
-
-Tensors import_dropout(Call& c) {
-  c.pass_over({"seed"});
-  const Tensor& x = c.in(0);
-  const bool training = c.has(2) && c.integer(2) != 0;
-  const double ratio = c.has(1) && training ? c.real(1) : 0.5;
-  if (training && ratio != 0) c.unsupported("dropout while training is not supported");
-  return {x, all_true(x)};
-}
-
 constexpr int64_t kNow = kNewestOpset;
 
 // clang-format off
@@ -114,9 +86,6 @@ constexpr Row kRows[] = {
     {"ThresholdedRelu", 10, kNow, import_thresholded_relu},
     {"Shrink",          9,  kNow, import_shrink},
     {"Gelu",            20, kNow, import_gelu},
-    {"Dropout",         1,  6,    import_dropout_test},
-    {"Dropout",         7,  11,   import_dropout_attribute},
-    {"Dropout",         12, kNow, import_dropout, operand(1) | operand(2)},
 };
 // clang-format on
 

@@ -3,6 +3,7 @@
 #include "onnx/import/functions.h"
 #include "onnx/import/narrow.h"
 #include "onnx/import/table.h"
+#include "onnx/import/text_function.h"
 #include "tensor/activation.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
@@ -60,6 +61,7 @@ Tensors import_bit_shift(Call& c) {
 }
 
 Tensors import_where(Call& c) {
+  c.set_narrow(0, c.narrow(1));
   return {where(c.in(0), c.in(1), c.in(2))};
 }
 
@@ -92,6 +94,15 @@ constexpr auto kNarrowRounding = {"saturate", "round_mode"};
 
 Tensors converted(Call& c, int32_t narrow, DType dtype) {
   c.pass_over(kNarrowRounding);
+  if (narrow == kTextType) {
+    c.set_narrow(0, narrow);
+    return {is_text(c, 0) ? c.in(0) : text_of_numbers(c, widened(c.in(0), c.narrow(0)))};
+  }
+  if (is_text(c, 0)) {
+    const Tensor numbers = numbers_of_text(c, c.in(0), narrow == 0 ? dtype : kFloat32);
+    c.set_narrow(0, narrow);
+    return {narrow == 0 ? numbers : narrowed(c, numbers, narrow)};
+  }
   const Tensor x = widened(c.in(0), c.narrow(0));
   if (narrow == 0) return {cast(x, dtype)};
   c.set_narrow(0, narrow);
@@ -101,7 +112,7 @@ Tensors converted(Call& c, int32_t narrow, DType dtype) {
 Tensors import_cast(Call& c) {
   const int64_t type = c.type_attr("to", 0);
   const TensorTypeInfo* info = tensor_type(type);
-  if (info && is_narrow(*info)) return converted(c, info->number, kVoid);
+  if (info && (is_narrow(*info) || type == kTextType)) return converted(c, info->number, kVoid);
   return converted(c, 0, c.dtype_attr("to"));
 }
 

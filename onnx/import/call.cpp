@@ -17,7 +17,8 @@ const Ref<Context>& Call::context() const {
 
 const Tensor& Call::in(size_t i) const {
   require(has(i), Status::InvalidModel, "input ", i, " is left out");
-  require(!inputs_[i].sequence, Status::InvalidModel, "input ", i, " is a sequence, not a tensor");
+  require(static_cast<bool>(inputs_[i].tensor), Status::InvalidModel, "input ", i, " is a ",
+          inputs_[i].sequence ? "sequence" : "map", ", not a tensor");
   return inputs_[i].tensor;
 }
 
@@ -27,8 +28,16 @@ const Tensors& Call::sequence(size_t i) const {
 }
 
 void Call::set_sequence(size_t i, Tensors tensors) {
+  Value value;
+  value.sequence = std::make_shared<const Tensors>(std::move(tensors));
+  for (const Value& input : inputs_)
+    if (value.narrow == 0) value.narrow = input.narrow;
+  set_value(i, std::move(value));
+}
+
+void Call::set_value(size_t i, Value value) {
   made_.resize(std::max(made_.size(), i + 1));
-  made_[i].sequence = std::make_shared<const Tensors>(std::move(tensors));
+  made_[i] = std::move(value);
 }
 
 void Call::set_narrow(size_t i, int32_t type) {
@@ -267,16 +276,81 @@ Tensor Call::constant(const Shape& sizes) const {
 }
 
 Tensors Call::subgraph(const Graph& graph, const Tensors& inputs) const {
-  return importer_.subgraph(graph, inputs);
+  Values values;
+  for (const Tensor& input : inputs) values.push_back({input, nullptr, nullptr});
+  Tensors out;
+  for (const Value& made : importer_.subgraph(graph, values)) {
+    require(made.is_plain(), Status::Unsupported, "its graph makes what is no tensor");
+    out.push_back(made.tensor);
+  }
+  return out;
 }
 
-bool Call::attempt(const std::function<void()>& make, std::string& failure) const {
-  return importer_.attempt(make, failure);
+Tensors give(Call& call, const Values& values) {
+  Tensors out;
+  for (size_t i = 0; i < values.size(); ++i) {
+    out.push_back(values[i].tensor);
+    if (!values[i].is_plain()) call.set_value(i, values[i]);
+  }
+  return out;
 }
 
-std::optional<Tensors> Call::branch(const Graph& graph, const Tensor& condition,
-                                    std::string& failure) const {
-  return importer_.branch(graph, condition, failure);
+// ---- Values and the tensors that they are made of.
+
+Tensors flat(const Values& values) {
+  Tensors out;
+  for (const Value& value : values) {
+    if (value.tensor) out.push_back(value.tensor);
+    if (value.sequence) out.insert(out.end(), value.sequence->begin(), value.sequence->end());
+    if (!value.map) continue;
+    const Tensors parts = flat(*value.map);
+    out.insert(out.end(), parts.begin(), parts.end());
+  }
+  return out;
+}
+
+namespace {
+
+Value formed(const Value& like, std::span<const Tensor>& tensors) {
+  Value value = like;
+  value.known = nullptr;
+  const auto take = [&] {
+    const Tensor first = tensors.front();
+    tensors = tensors.subspan(1);
+    return first;
+  };
+  if (like.tensor) value.tensor = take();
+  if (like.sequence) {
+    Tensors elements;
+    for (size_t i = 0; i < like.sequence->size(); ++i) elements.push_back(take());
+    value.sequence = std::make_shared<const Tensors>(std::move(elements));
+  }
+  if (like.map) {
+    Values parts;
+    for (const Value& part : *like.map) parts.push_back(formed(part, tensors));
+    value.map = std::make_shared<const Values>(std::move(parts));
+  }
+  return value;
+}
+
+}  // namespace
+
+Values formed(const Values& like, const Tensors& tensors) {
+  std::span<const Tensor> left = tensors;
+  Values out;
+  for (const Value& value : like) out.push_back(formed(value, left));
+  invariant(left.empty(), "values of a form take all tensors");
+  return out;
+}
+
+bool are_alike(const Values& a, const Values& b) {
+  return std::ranges::equal(a, b, [](const Value& x, const Value& y) {
+    const auto count = [](const Value& v) { return v.sequence ? std::ssize(*v.sequence) : -1; };
+    const bool has_map = static_cast<bool>(x.map);
+    return static_cast<bool>(x.tensor) == static_cast<bool>(y.tensor) && x.narrow == y.narrow &&
+           count(x) == count(y) && has_map == static_cast<bool>(y.map) && !x.columns &&
+           !y.columns && (!has_map || are_alike(*x.map, *y.map));
+  });
 }
 
 bool Call::is_known(const Tensor& tensor) const {

@@ -22,15 +22,39 @@ class Importer;
 
 using Tensors = std::vector<Tensor>;
 
-// A tensor, and its elements where the importer knows them; or a sequence of tensors, whose length
-// is always known.
-struct Value {
-  Tensor tensor;
-  std::shared_ptr<const HostTensor> known;  // null: not known
-  std::shared_ptr<const Tensors> sequence;  // null: a tensor
-  int32_t narrow = 0;  // ONNX's type where the tensor is its carrier (io/tensor_pb.h); 0: its own
-  bool is_given() const { return tensor || sequence; }
+// ONNX's element type of texts, whose carrier are their numbers (onnx/texts.h).
+inline constexpr int32_t kTextType = 8;
+
+// The keys of maps: texts, or integers.
+struct MapKeys {
+  std::vector<std::string> texts;
+  Ints integers;
 };
+
+// A tensor, and its elements where the importer knows them; or a sequence of tensors, whose length
+// is always known; or a map; or nothing, where an optional value is not there.
+struct Value {
+  Tensor tensor = {};
+  std::shared_ptr<const HostTensor> known = {};  // null: not known
+  std::shared_ptr<const Tensors> sequence = {};  // null: a tensor
+  // ONNX's type where the tensor, or each of the sequence, is its carrier (io/tensor_pb.h, or
+  // kTextType); 0: its own.
+  int32_t narrow = 0;
+  std::shared_ptr<const std::vector<Value>> map = {};  // keys [n] and values [n]; null: none
+  std::shared_ptr<const MapKeys> columns = {};         // the tensor's rows are maps with these keys
+  bool is_nothing = false;
+  bool is_given() const { return tensor || sequence || map; }
+  // Whether a tensor says all of it.
+  bool is_plain() const { return tensor && narrow == 0 && !columns; }
+};
+using Values = std::vector<Value>;
+
+// The tensors of which values are made, one after the other; and values of such a form of other
+// tensors.
+Tensors flat(const Values& values);
+Values formed(const Values& like, const Tensors& tensors);
+// Whether these have the same form: kinds, lengths and element types.
+bool are_alike(const Values& a, const Values& b);
 
 class Call {
  public:
@@ -52,12 +76,17 @@ class Call {
   const Tensor& in(size_t i) const;
   bool is_sequence(size_t i) const { return has(i) && inputs_[i].sequence; }
   const Tensors& sequence(size_t i) const;
-  // Makes output i a sequence; its place in the function's result is not looked at.
+  // An input as it was given, whatever it is.
+  Value input(size_t i) const { return i < inputs_.size() ? inputs_[i] : Value{}; }
+  // Makes output i a sequence of what the inputs are; its place in the function's result is not
+  // looked at.
   void set_sequence(size_t i, Tensors tensors);
   // ONNX's type of an input that the tensor carries, or 0; and of an output.
   int32_t narrow(size_t i) const { return i < inputs_.size() ? inputs_[i].narrow : 0; }
   void set_narrow(size_t i, int32_t type);
-  // What was said of output i by the two calls above.
+  // Says what output i is.  Its tensor, if that says all of it, is to be in the function's result.
+  void set_value(size_t i, Value value);
+  // What was said of output i by the calls above.
   Value made(size_t i) const { return i < made_.size() ? made_[i] : Value{}; }
   // All inputs; Error{InvalidModel} if one is left out or there are fewer than `least`.
   Tensors all(size_t least = 1) const;
@@ -120,13 +149,6 @@ class Call {
   // The outputs of a graph in an attribute, given its inputs; it sees the names around the node.
   Tensors subgraph(const Graph& graph, const Tensors& inputs) const;
 
-  // Whether `make`, which has the node built in some way, could; else `failure` says why not.
-  bool attempt(const std::function<void()>& make, std::string& failure) const;
-
-  // The outputs of a graph without inputs that is computed where `condition` is not 0; none if it
-  // cannot be built for these shapes and types, and `failure` says why.
-  std::optional<Tensors> branch(const Graph& graph, const Tensor& condition,
-                                std::string& failure) const;
   // Whether no input's elements decide it.
   bool is_known(const Tensor& tensor) const;
 
@@ -150,6 +172,13 @@ class Call {
   std::vector<Value> made_;                 // what was said of outputs
   mutable std::vector<std::string> asked_;  // names of attributes, of a node alone
 };
+
+// Whether an input is of texts.
+inline bool is_text(const Call& call, size_t i) {
+  return call.narrow(i) == kTextType;
+}
+// Says what the outputs are; what the operator's function is to give back.
+Tensors give(Call& call, const Values& values);
 
 // The dimensions of a tensor as numbers; FreeDimension if one is not.
 Ints dims_of(const Tensor& tensor);

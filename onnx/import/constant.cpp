@@ -6,6 +6,7 @@
 #include "onnx/import/functions.h"
 #include "onnx/import/host_value.h"
 #include "onnx/import/table.h"
+#include "onnx/import/text_function.h"
 #include "tensor/create.h"
 #include "tensor/indexing.h"
 #include "tensor/movement.h"
@@ -32,8 +33,12 @@ Tensors import_constant(Call& c) {
     if (a.name == "value_int") return {listed<int64_t>(c, kInt64, {}, {a.i})};
     if (a.name == "value_floats") return {listed(c, kFloat32, list(a.floats), a.floats)};
     if (a.name == "value_ints") return {listed(c, kInt64, list(a.ints), a.ints)};
-    if (a.name == "value_string" || a.name == "value_strings")
-      c.unsupported("the element type STRING is not supported");
+    if (a.name == "value_string" || a.name == "value_strings") {
+      c.set_narrow(0, kTextType);
+      const Tensor texts =
+          text_constant(c, a.name == "value_string" ? std::vector{a.s} : a.strings);
+      return {a.name == "value_string" ? reshape(texts, {}) : texts};
+    }
   }
   c.check(false, "it has no value");
   return {};

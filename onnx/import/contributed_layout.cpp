@@ -94,15 +94,6 @@ Tensors import_bias_softmax(Call& c) {
   return {reshape(softmax(flatten(sum, axis), axis), sum.shape())};
 }
 
-// Inputs: x, a bias, what is added, a ratio, whether something is dropped.
-Tensors import_bias_dropout(Call& c) {
-  c.pass_over({"seed"});
-  if (c.has(4) && c.known(4) && c.integer(4) != 0) c.unsupported("dropping elements (training)");
-  if (c.has(4) && !c.known(4)) c.unsupported("input 4, which says whether it trains, is data");
-  const Tensor sum = c.in(0) + c.in(1);
-  return {c.has(2) ? sum + c.in(2) : sum, full(c.context(), kBool, sum.shape(), 1)};
-}
-
 Tensors import_is_all_finite(Call& c) {
   const bool infinities = !c.flag("isnan_only", false), nans = !c.flag("isinf_only", false);
   c.check(infinities || nans, "isinf_only and isnan_only are both set");
@@ -265,7 +256,6 @@ constexpr Row kRows[] = {
     {"BiasAdd",              1, 1, import_bias_add, 0, nullptr, kContributed},
     {"BiasSplitGelu",        1, 1, import_bias_split_gelu, 0, nullptr, kContributed},
     {"BiasSoftmax",          1, 1, import_bias_softmax, 0, nullptr, kContributed},
-    {"BiasDropout",          1, 1, import_bias_dropout, operand(4), nullptr, kContributed},
     {"IsAllFinite",          1, 1, import_is_all_finite, 0, nullptr, kContributed},
     {"CropAndResize",        1, 1, import_crop_and_resize, operand(3), nullptr, kContributed},
     {"Rfft",                 1, 1, import_rfft, 0, nullptr, kContributed},

@@ -2,6 +2,9 @@
 // loops are loops where their bodies are the same for every round, else unrolled; the run decides
 // the rest.
 #include "tensor/control.h"
+
+#include <algorithm>
+
 #include "base/error.h"
 #include "engine/custom_op.h"
 #include "onnx/import/functions.h"
@@ -10,6 +13,7 @@
 #include "tensor/create.h"
 #include "tensor/custom.h"
 #include "tensor/elementwise.h"
+#include "tensor/indexing.h"
 #include "tensor/joining.h"
 #include "tensor/movement.h"
 #include "tensor/recurrence.h"
@@ -42,39 +46,46 @@ class RefusedBranch : public CustomOp {
   std::vector<HostCall::Value> values_;
 };
 
+// What stands for a branch of the outputs `like` that cannot be built.
+Values refused_branch(Call& c, const Tensor& condition, const std::string& why,
+                      const Values& like) {
+  if (is_of_open_step(condition))
+    c.unsupported("its condition depends on a loop's round and a branch cannot be computed: ", why);
+  const Tensors tensors = flat(like);
+  return formed(like, call_custom(c.context(), make_ref<RefusedBranch>(c.node(), why, tensors),
+                                  "{}", {}, tensors.size()));
+}
+
 // A condition that input data decides: the run computes the branch that it chooses.
 Tensors chosen_branch(Call& c) {
   c.check(element_count(dims_of(c.in(0)), "a condition") == 1, "a condition of shape ",
           c.in(0).shape());
   const Tensor condition = reshape(c.in(0), Shape());
   std::string why_not_yes, why_not_no;
-  auto yes = c.branch(c.graph_attr("then_branch"), condition, why_not_yes);
-  auto no = c.branch(c.graph_attr("else_branch"), invert(condition), why_not_no);
+  auto yes = c.importer().branch(c.graph_attr("then_branch"), condition, why_not_yes);
+  auto no = c.importer().branch(c.graph_attr("else_branch"), invert(condition), why_not_no);
   if (!yes && !no) c.unsupported("neither of its branches can be computed: ", why_not_yes);
   const bool is_whole = yes && no;
-  const auto refused = [&](const std::string& why, const Tensors& like) {
-    if (is_of_open_step(condition))
-      c.unsupported("its condition depends on a loop's round and a branch cannot be computed: ",
-                    why);
-    return call_custom(c.context(), make_ref<RefusedBranch>(c.node(), why, like), "{}", {},
-                       like.size());
-  };
-  if (!yes) yes = refused(why_not_yes, *no);
-  if (!no) no = refused(why_not_no, *yes);
+  if (!yes) yes = refused_branch(c, condition, why_not_yes, *no);
+  if (!no) no = refused_branch(c, condition, why_not_no, *yes);
   c.check(yes->size() == no->size(), "its branches have ", yes->size(), " and ", no->size(),
           " outputs");
-  for (size_t i = 0; is_whole && i < yes->size(); ++i) {
-    const Tensor &a = (*yes)[i], &b = (*no)[i];
+  if (!are_alike(*yes, *no))
+    c.unsupported("its condition depends on input data and its branches differ in kind or length");
+  const Tensors first = flat(*yes), second = flat(*no);
+  for (size_t i = 0; is_whole && i < first.size(); ++i) {
+    const Tensor &a = first[i], &b = second[i];
     if (a.dtype() == b.dtype() && a.shape() == b.shape()) continue;
     if (a.dtype() != b.dtype() || dims_of(a) != dims_of(b))
       c.unsupported("its condition depends on input data and its branches differ in shape or type");
   }
-  return choose(condition, *yes, *no, c.importer().guard());
+  return give(c, formed(*yes, choose(condition, first, second, c.importer().guard())));
 }
 
 Tensors import_if(Call& c) {
   if (!c.known(0)) return chosen_branch(c);
-  return c.subgraph(c.graph_attr(c.integer(0) != 0 ? "then_branch" : "else_branch"), {});
+  return give(c, c.importer().subgraph(
+                     c.graph_attr(c.integer(0) != 0 ? "then_branch" : "else_branch"), {}));
 }
 
 // Few rounds are unrolled: kernels of several are one.
@@ -88,7 +99,7 @@ std::optional<RecurrenceResult> as_loop(Call& c, const Recurrence& recurrence,
   if (recurrence.steps.value() <= kUnrolledMax) return std::nullopt;
   std::optional<RecurrenceResult> made;
   std::string failure;
-  c.attempt([&] { made = recur_as_loop(c.context(), recurrence, step); }, failure);
+  c.importer().attempt([&] { made = recur_as_loop(c.context(), recurrence, step); }, failure);
   return made;
 }
 
@@ -99,16 +110,41 @@ struct Loop {
   size_t scanned;
 };
 
-// What one round makes of its number and the values that it is carried.
-Tensors one_round(Call& c, const Loop& loop, const Tensor& number, const Tensors& state) {
-  Tensors inputs{number, full(c.context(), kBool, {}, 1)};
-  inputs.insert(inputs.end(), state.begin(), state.end());
-  return c.subgraph(loop.body, inputs);
+// What a graph makes in the round of this number.
+Values round_of(Call& c, const Graph& body, const Tensor& number, const Values& inputs) {
+  Values made;
+  c.importer().in_round(number, [&] { made = c.importer().subgraph(body, inputs); });
+  return made;
 }
 
-Tensors state_before(Call& c, const Loop& loop) {
-  Tensors state;
-  for (size_t i = 0; i < loop.carried; ++i) state.push_back(c.in(2 + i));
+Values plain_values(const Tensors& tensors) {
+  Values out;
+  for (const Tensor& tensor : tensors) out.push_back({tensor, nullptr, nullptr});
+  return out;
+}
+
+// What one round makes: whether another follows, what it carries, and what is collected.
+struct LoopRound {
+  Tensor condition;
+  Values state;
+  Values scanned;
+};
+
+// What one round makes of its number and the values that it is carried.
+LoopRound one_round(Call& c, const Loop& loop, const Tensor& number, const Values& state) {
+  Values inputs = plain_values({number, full(c.context(), kBool, {}, 1)});
+  inputs.insert(inputs.end(), state.begin(), state.end());
+  const Values made = round_of(c, loop.body, number, inputs);
+  const auto scanned = made.begin() + 1 + static_cast<int64_t>(loop.carried);
+  c.check(static_cast<bool>(made[0].tensor), "the condition of its body is no tensor");
+  for (auto at = scanned; at != made.end(); ++at)
+    c.check(static_cast<bool>(at->tensor), "its body collects what is no tensor");
+  return {made[0].tensor, {made.begin() + 1, scanned}, {scanned, made.end()}};
+}
+
+Values state_before(Call& c, const Loop& loop) {
+  Values state;
+  for (size_t i = 0; i < loop.carried; ++i) state.push_back(c.input(2 + i));
   return state;
 }
 
@@ -118,25 +154,33 @@ void check_goes_on(Call& c, const Tensor& condition) {
     c.unsupported("a loop that ends itself");
 }
 
+void check_form(Call& c, const Values& before, const Values& after) {
+  if (!are_alike(before, after)) c.unsupported("a loop that changes the lengths of sequences");
+}
+
 // A loop of so many rounds whose body keeps its condition.
-std::optional<Tensors> loop_by_steps(Call& c, const Loop& loop, int64_t rounds) {
-  Recurrence all{rounds, {{arange(c.context(), kInt64, rounds)}}, state_before(c, loop), {}};
+std::optional<Values> loop_by_steps(Call& c, const Loop& loop, int64_t rounds) {
+  const Values state = state_before(c, loop);
+  Values scanned;
+  Recurrence all{rounds, {{arange(c.context(), kInt64, rounds)}}, flat(state), {}};
   const auto round = [&](const RecurrenceStep& now) {
-    const Tensors made = one_round(c, loop, now.inputs[0], now.state);
-    check_goes_on(c, made[0]);
-    const auto scanned = made.begin() + 1 + static_cast<int64_t>(loop.carried);
-    return RecurrenceResult{{scanned, made.end()}, {made.begin() + 1, scanned}};
+    const LoopRound made = one_round(c, loop, now.inputs[0], formed(state, now.state));
+    check_goes_on(c, made.condition);
+    check_form(c, state, made.state);
+    scanned = made.scanned;
+    return RecurrenceResult{flat(made.scanned), flat(made.state)};
   };
   const auto made = as_loop(c, all, round);
   if (!made) return std::nullopt;
-  Tensors out = made->state;
-  out.insert(out.end(), made->outputs.begin(), made->outputs.end());
+  Values out = formed(state, made->state);
+  const Values collected = formed(scanned, made->outputs);
+  out.insert(out.end(), collected.begin(), collected.end());
   return out;
 }
 
 // A loop whose rounds the run counts; `may_end`: where one may be the last before their number is
 // reached.
-Tensors loop_in_run(Call& c, const Loop& loop, bool may_end) {
+Values loop_in_run(Call& c, const Loop& loop, bool may_end) {
   if (loop.scanned > 0)
     c.unsupported("a loop that collects values in as many rounds as input data decides");
   const auto number = [&](int64_t value) {
@@ -145,29 +189,33 @@ Tensors loop_in_run(Call& c, const Loop& loop, bool may_end) {
   Tensor rounds = c.has(0) ? reshape(c.in(0), Shape()) : number(INT64_MAX);
   if (c.has(1)) rounds = where(reshape(c.in(1), Shape()), rounds, number(0));
   if (c.importer().guard()) rounds = where(c.importer().guard(), rounds, number(0));
-  return repeat(rounds, state_before(c, loop), [&](const Tensor& round, const Tensors& now) {
-    const Tensors made = one_round(c, loop, round, now);
-    if (!may_end) check_goes_on(c, made[0]);
-    return Round{{made.begin() + 1, made.end()}, made[0]};
+  const Values state = state_before(c, loop);
+  const Tensors last = repeat(rounds, flat(state), [&](const Tensor& round, const Tensors& now) {
+    const LoopRound made = one_round(c, loop, round, formed(state, now));
+    if (!may_end) check_goes_on(c, made.condition);
+    check_form(c, state, made.state);
+    return Round{flat(made.state), made.condition};
   });
+  return formed(state, last);
 }
 
 // A loop of more rounds than are unrolled; none where its body needs to know of its round what only
 // unrolling tells it.
-std::optional<Tensors> long_loop(Call& c, const Loop& loop, int64_t rounds) {
+std::optional<Values> long_loop(Call& c, const Loop& loop, int64_t rounds) {
   if (rounds <= kRecurrenceStepsMax)
     if (auto made = loop_by_steps(c, loop, rounds)) return made;
   if (rounds <= kRoundsMax || loop.scanned > 0) return std::nullopt;
-  std::optional<Tensors> made;
+  std::optional<Values> made;
   std::string failure;
-  c.attempt([&] { made = loop_in_run(c, loop, false); }, failure);
+  c.importer().attempt([&] { made = loop_in_run(c, loop, false); }, failure);
   return made;
 }
 
 // Each round a copy of the body, as long as the conditions are known.
-Tensors unrolled_loop(Call& c, const Loop& loop, int64_t rounds) {
-  Tensors state = state_before(c, loop);
+Values unrolled_loop(Call& c, const Loop& loop, int64_t rounds) {
+  Values state = state_before(c, loop);
   std::vector<Tensors> scanned(loop.scanned);
+  Values like(loop.scanned);
   bool goes_on = true;
   for (int64_t round = 0; goes_on && round < rounds; ++round) {
     if (round >= kRoundsMax && loop.scanned > 0)
@@ -175,31 +223,41 @@ Tensors unrolled_loop(Call& c, const Loop& loop, int64_t rounds) {
                     kRecurrenceStepsMax, " can be, or ", kRoundsMax,
                     " where each is different or may be the last");
     const Tensor number = full_bits(c.context(), kInt64, {}, static_cast<uint64_t>(round));
-    const Tensors made = one_round(c, loop, number, state);
-    if (round >= kRoundsMax || !c.is_known(made[0])) return loop_in_run(c, loop, true);
-    goes_on = c.number_of(made[0], "the condition of its body") != 0;
-    state.assign(made.begin() + 1, made.begin() + 1 + static_cast<int64_t>(loop.carried));
-    for (size_t i = 0; i < scanned.size(); ++i) scanned[i].push_back(made[1 + loop.carried + i]);
+    const LoopRound made = one_round(c, loop, number, state);
+    if (round >= kRoundsMax || !c.is_known(made.condition)) return loop_in_run(c, loop, true);
+    goes_on = c.number_of(made.condition, "the condition of its body") != 0;
+    state = made.state;
+    like = made.scanned;
+    for (size_t i = 0; i < scanned.size(); ++i) scanned[i].push_back(made.scanned[i].tensor);
   }
-  for (const Tensors& parts : scanned) {
-    if (parts.empty()) c.unsupported("a loop without rounds that collects values");
-    state.push_back(stack(parts, 0));
+  for (size_t i = 0; i < scanned.size(); ++i) {
+    if (scanned[i].empty()) c.unsupported("a loop without rounds that collects values");
+    like[i].tensor = stack(scanned[i], 0);
+    state.push_back(like[i]);
   }
   return state;
 }
 
 Tensors import_loop(Call& c) {
   const Graph& body = c.graph_attr("body");
-  const size_t carried = c.inputs() > 2 ? c.inputs() - 2 : 0;
+  const size_t carried = c.node().inputs.size() > 2 ? c.node().inputs.size() - 2 : 0;
   c.check(body.outputs.size() >= 1 + carried && c.outputs() <= body.outputs.size() - 1,
           "its body has ", body.outputs.size(), " outputs");
   const Loop loop{body, carried, body.outputs.size() - 1 - carried};
-  if ((c.has(0) && !c.known(0)) || (c.has(1) && !c.known(1))) return loop_in_run(c, loop, true);
+  if ((c.has(0) && !c.known(0)) || (c.has(1) && !c.known(1)))
+    return give(c, loop_in_run(c, loop, true));
   const bool begins = !c.has(1) || c.integer(1) != 0;
   const int64_t rounds = !begins ? 0 : c.has(0) ? c.integer(0) : INT64_MAX;
   if (rounds > 0)
-    if (auto made = long_loop(c, loop, rounds)) return *std::move(made);
-  return unrolled_loop(c, loop, rounds);
+    if (const auto made = long_loop(c, loop, rounds)) return give(c, *made);
+  return give(c, unrolled_loop(c, loop, rounds));
+}
+
+// A step of a scan, whose random numbers are those of its number.
+Tensors drawing_step(Call& c, const Graph& body, const Tensor& number, const Tensors& inputs) {
+  Tensors made;
+  c.importer().in_round(number, [&] { made = c.subgraph(body, inputs); });
+  return made;
 }
 
 // Version 9 and later: (carried.., scanned..) to (carried.., collected..), along chosen axes.
@@ -229,10 +287,14 @@ Tensors import_scan(Call& c) {
   for (size_t i = 0; i < carried; ++i) loop.state.push_back(c.in(i));
   for (size_t i = 0; i < static_cast<size_t>(scans); ++i)
     loop.sequences.push_back({c.in(carried + i), in_axes[i], in_back[i] != 0});
+  // Which step it is only random numbers ask.
+  const bool draws = draws_numbers(body);
+  if (draws) loop.sequences.push_back({positions(c.context(), kInt64, loop.steps, 0, 1)});
   const auto step = [&](const RecurrenceStep& now) {
     Tensors inputs = now.state;
-    inputs.insert(inputs.end(), now.inputs.begin(), now.inputs.end());
-    const Tensors made = c.subgraph(body, inputs);
+    inputs.insert(inputs.end(), now.inputs.begin(), now.inputs.begin() + scans);
+    const Tensors made =
+        draws ? drawing_step(c, body, now.inputs.back(), inputs) : c.subgraph(body, inputs);
     const auto collected = made.begin() + static_cast<int64_t>(carried);
     return RecurrenceResult{{collected, made.end()}, {made.begin(), collected}};
   };
@@ -256,7 +318,8 @@ Tensors import_scan(Call& c) {
       const int64_t at = in_back[i] ? rounds - 1 - round : round;
       inputs.push_back(squeeze(slice_axis(x, axis, at, at + 1), {axis}));
     }
-    const Tensors results = c.subgraph(body, inputs);
+    const Tensor number = full_bits(c.context(), kInt64, {}, static_cast<uint64_t>(round));
+    const Tensors results = drawing_step(c, body, number, inputs);
     state.assign(results.begin(), results.begin() + static_cast<int64_t>(carried));
     for (size_t i = 0; i < collects; ++i) {
       Tensors& list = collected[i];
@@ -271,12 +334,63 @@ Tensors import_scan(Call& c) {
   return state;
 }
 
+// Version 8: a scan for each element of a batch, which is the first axis of all; the second of what
+// is scanned has the steps, of which lengths may say how many count.
+Tensors import_scan_of_batch(Call& c) {
+  const Graph& body = c.graph_attr("body");
+  const int64_t scans = c.attr("num_scan_inputs");
+  const auto all = static_cast<int64_t>(c.inputs()) - 1;
+  c.check(scans > 0 && scans <= all, "num_scan_inputs = ", scans, " of ", all, " inputs");
+  const auto carried = static_cast<size_t>(all - scans);
+  c.check(body.outputs.size() >= carried && c.outputs() <= body.outputs.size(), "its body has ",
+          body.outputs.size(), " outputs");
+  const Ints back = c.ints_attr("directions", Ints(static_cast<size_t>(scans), 0));
+  c.check(std::ssize(back) == scans, "the attribute directions has ", back.size(), " values");
+  if (c.has(0) && std::ranges::count(back, 0) < scans)
+    c.unsupported("a scan from the end of sequences that have lengths");
+  const Tensor& first = c.in(1 + carried);
+  const int64_t batch = dim_of(first, 0);
+  c.check(batch > 0 && batch <= kRoundsMax, "a batch of ", batch);
+  std::vector<Tensors> made(body.outputs.size());
+  for (int64_t b = 0; b < batch; ++b) {
+    const auto own = [&](const Tensor& x) { return squeeze(slice_axis(x, 0, b, b + 1), {0}); };
+    Recurrence loop{size_of(first, 1), {}, {}, {}};
+    for (size_t i = 0; i < carried; ++i) loop.state.push_back(own(c.in(1 + i)));
+    for (size_t i = 0; i < static_cast<size_t>(scans); ++i)
+      loop.sequences.push_back({own(c.in(1 + carried + i)), 0, back[i] != 0});
+    loop.sequences.push_back({positions(c.context(), kInt64, loop.steps, 0, 1)});
+    const auto step = [&](const RecurrenceStep& now) {
+      const Tensor& number = now.inputs.back();
+      Tensors inputs = now.state;
+      inputs.insert(inputs.end(), now.inputs.begin(), now.inputs.end() - 1);
+      Tensors results = drawing_step(c, body, number, inputs);
+      // Behind its length a state stays, and what is collected is 0.
+      for (size_t i = 0; c.has(0) && i < results.size(); ++i) {
+        const Tensor counts = less(number, cast(own(c.in(0)), kInt64));
+        const Tensor other = i < carried ? now.state[i] : tiny::number_int(results[i], 0);
+        results[i] = where(counts, results[i], other);
+      }
+      const auto collected = results.begin() + static_cast<int64_t>(carried);
+      return RecurrenceResult{{collected, results.end()}, {results.begin(), collected}};
+    };
+    RecurrenceResult result;
+    c.importer().in_round(full_bits(c.context(), kInt64, {}, static_cast<uint64_t>(b)),
+                          [&] { result = recur(c.context(), loop, step); });
+    result.state.insert(result.state.end(), result.outputs.begin(), result.outputs.end());
+    for (size_t i = 0; i < made.size(); ++i) made[i].push_back(result.state[i]);
+  }
+  Tensors out;
+  for (const Tensors& parts : made) out.push_back(stack(parts, 0));
+  return out;
+}
+
 constexpr int64_t kNow = kNewestOpset;
 
 // clang-format off
 constexpr Row kRows[] = {
     {"If",   1, kNow, import_if,   operand(0)},
     {"Loop", 1, kNow, import_loop, operand(0) | operand(1)},
+    {"Scan", 8, 8,    import_scan_of_batch},
     {"Scan", 9, kNow, import_scan},
 };
 // clang-format on

@@ -19,7 +19,9 @@
 #include "tensor/create.h"
 #include "tensor/custom.h"
 #include "tensor/elementwise.h"
+#include "tensor/joining.h"
 #include "tensor/movement.h"
+#include "tensor/random.h"
 
 namespace tiny::onnx {
 
@@ -197,8 +199,24 @@ Value Importer::constant(const HostTensor& tensor) {
   return value;
 }
 
+Tensor Importer::text_table() {
+  require(static_cast<bool>(text_.table), Status::Unsupported,
+          "a function of texts, which only a run of a whole model has");
+  text_.is_asked = true;
+  return text_.table;
+}
+
 Value Importer::constant(const TensorData& tensor) {
   const TensorTypeInfo& type = *tensor_type(tensor.type);
+  if (tensor.type == kTextType) {
+    std::vector<int64_t> numbers;
+    for (const std::string& text : tensor.strings) numbers.push_back(texts().number_of(text));
+    const auto* bytes = reinterpret_cast<const std::byte*>(numbers.data());
+    Value value = constant(HostTensor{
+        kInt64, tensor.dims, SharedBytes::own({bytes, bytes + numbers.size() * sizeof(int64_t)})});
+    value.narrow = kTextType;
+    return value;
+  }
   if (!is_narrow(type)) return constant(to_host_tensor(tensor));
   Value value;
   if (type.bits < 8 && tensor.count > kFoldedMax)
@@ -272,6 +290,42 @@ bool Importer::are_computed(const std::vector<std::string>& variables) const {
   });
 }
 
+namespace {
+
+// A number of 64 bits as two words of 32, the lower first.
+Tensor words_of(const Tensor& number) {
+  const Tensor wide = bitcast(cast(reshape(number, {1}), kInt64), kUInt64);
+  const Tensor high = shift_right(wide, tiny::number_int(wide, 32));
+  const Tensor low = bit_and(wide, tiny::number_int(wide, UINT32_MAX));
+  return cast(concat(std::vector{low, high}, 0), kUInt32);
+}
+
+}  // namespace
+
+// Each step of the way is a block of threefry at what it is about: the key of one execution is the
+// outside's of all its rounds.
+Tensor Importer::random_key(std::optional<double> seed) {
+  ++draws_.count;
+  const Tensor execution = draws_.execution ? draws_.execution : full(context_, kUInt32, {4}, 0);
+  Tensor key = slice_axis(execution, 0, 0, 2);
+  if (seed) {
+    key = tiny::random_key(context_, std::bit_cast<uint64_t>(*seed));
+  } else {
+    const auto place = static_cast<uint64_t>(draws_.count);
+    key = random_at(key, words_of(full_bits(context_, kInt64, {}, place)));
+  }
+  key = random_at(key, slice_axis(execution, 0, 2, 4));
+  for (const Tensor& round : draws_.rounds) key = random_at(key, words_of(round));
+  return contiguous(key);
+}
+
+void Importer::in_round(const Tensor& number, const std::function<void()>& make) {
+  const size_t depth = draws_.rounds.size();
+  draws_.rounds.push_back(number);
+  make();
+  draws_.rounds.resize(depth);
+}
+
 const Value* Importer::find(std::string_view name) {
   for (size_t i = scopes_.size(); i-- > 0;) {
     Scope& scope = scopes_[i];
@@ -295,7 +349,9 @@ void Importer::enter(const Graph& graph) {
 void Importer::note(const Node& node, const std::vector<Value>& inputs, const std::string& reason) {
   std::vector<std::string> dtypes;
   for (const Value& input : inputs)
-    dtypes.push_back(input.tensor ? tiny::to_string(input.tensor.dtype()) : "?");
+    dtypes.push_back(input.narrow != 0 ? tensor_type_name(input.narrow)
+                     : input.tensor    ? tiny::to_string(input.tensor.dtype())
+                                       : "?");
   unsupported_.push_back(
       {label_of(node), node.domain, node.op_type, node.version, std::move(dtypes), reason});
   for (const std::string& output : node.outputs) scopes_.back().missing[output] = "";
@@ -336,14 +392,16 @@ void Importer::call(const Node& node, std::vector<Value> inputs) {
   call.require_asked();
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     if (!call.wants(i)) continue;
-    if (Value made = call.made(i); made.sequence) {
-      scopes_.back().values.insert_or_assign(node.outputs[i], std::move(made));
+    const Value made = call.made(i);
+    if (made.sequence || made.map || made.is_nothing) {
+      scopes_.back().values.insert_or_assign(node.outputs[i], made);
       continue;
     }
     require(i < results.size() && results[i], Status::Unsupported, "its output ", i,
             " is not supported");
     Value value = folded(results[i], known);
-    value.narrow = moves_narrow(node) ? call.narrow(0) : call.made(i).narrow;
+    value.narrow = moves_narrow(node) ? moved_narrow(node, call) : made.narrow;
+    value.columns = made.columns;
     scopes_.back().values.insert_or_assign(node.outputs[i], std::move(value));
   }
 }
@@ -390,8 +448,9 @@ Tensors Importer::apply(const Node& node, std::vector<Value> inputs) {
   Tensors outputs;
   for (const std::string& name : node.outputs) {
     const Value& value = scopes_.back().values.at(name);
-    require(!value.sequence, Status::Unsupported, name,
-            " is a sequence; only tensors are supported");
+    require(static_cast<bool>(value.tensor) && value.narrow != kTextType, Status::Unsupported, name,
+            " is ", value.tensor ? "of texts" : "no tensor",
+            "; only tensors of numbers are supported");
     outputs.push_back(value.tensor);
   }
   return outputs;
@@ -408,40 +467,43 @@ void Importer::nodes(const Graph& graph) {
   }
 }
 
-Tensors Importer::import(const Graph& graph, const std::vector<ImportInput>& inputs) {
+Values Importer::import(const Graph& graph, const std::vector<ImportInput>& inputs) {
   enter(graph);
   for (const ImportInput& input : inputs) {
-    Value value{input.tensor, nullptr, nullptr};
-    if (input.known) value = constant(*input.known);
-    value.narrow = narrow_input(graph, input.name);
+    Value value = input.known ? constant(*input.known) : input.value;
+    if (value.narrow == 0) value.narrow = narrow_input(graph, input.name);
     scopes_.back().values.insert_or_assign(input.name, std::move(value));
   }
   nodes(graph);
-  Tensors outputs;
+  Values outputs;
   if (unsupported_.empty())
     for (const ValueInfo& output : graph.outputs) {
       const Value* value = find(output.name);
       require(value != nullptr, Status::InvalidModel, "nothing makes the output \"", output.name,
               "\"");
-      require(!value->sequence, Status::Unsupported, "the output \"", output.name,
-              "\" is a sequence; only tensors are supported");
-      outputs.push_back(value->tensor);
+      outputs.push_back(*value);
     }
   scopes_.pop_back();
   if (!unsupported_.empty()) throw_unsupported(unsupported_);
   return outputs;
 }
 
-Tensors Importer::subgraph(const Graph& graph, const Tensors& inputs) {
+Values Importer::subgraph(const Graph& graph, const Values& inputs) {
   require(inputs.size() == graph.inputs.size(), Status::InvalidModel, "its graph takes ",
           graph.inputs.size(), " inputs and gets ", inputs.size());
   enter(graph);
-  for (size_t i = 0; i < inputs.size(); ++i)
-    scopes_.back().values.insert_or_assign(graph.inputs[i].name,
-                                           folded(inputs[i], !depends_on_input(inputs[i].node())));
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    Value value = inputs[i];
+    if (const Tensor& tensor = inputs[i].tensor) {
+      const Value known = folded(tensor, !depends_on_input(tensor.node()));
+      value.tensor = known.tensor;
+      value.known = known.known;
+    }
+    scopes_.back().values.insert_or_assign(graph.inputs[i].name, std::move(value));
+  }
   const size_t before = unsupported_.size();
   nodes(graph);
-  Tensors outputs;
+  Values outputs;
   bool complete = unsupported_.size() == before;
   for (const ValueInfo& output : graph.outputs) {
     complete = complete && !is_missing(output.name);
@@ -449,8 +511,7 @@ Tensors Importer::subgraph(const Graph& graph, const Tensors& inputs) {
     const Value* value = find(output.name);
     require(value != nullptr, Status::InvalidModel, "nothing makes the output \"", output.name,
             "\"");
-    complete = !value->sequence && value->narrow == 0;
-    outputs.push_back(value->tensor);
+    outputs.push_back(*value);
   }
   scopes_.pop_back();
   require(complete, Status::Unsupported, "its graph holds or needs what is not supported");
@@ -459,6 +520,7 @@ Tensors Importer::subgraph(const Graph& graph, const Tensors& inputs) {
 
 bool Importer::attempt(const std::function<void()>& make, std::string& failure) {
   const size_t depth = scopes_.size(), noted = unsupported_.size();
+  const size_t rounds = draws_.rounds.size();
   const Tensor outer = guard_;
   try {
     make();
@@ -476,15 +538,16 @@ bool Importer::attempt(const std::function<void()>& make, std::string& failure) 
                   : e.message();
   }
   guard_ = outer;
+  draws_.rounds.resize(rounds);
   scopes_.erase(scopes_.begin() + static_cast<ptrdiff_t>(depth), scopes_.end());
   unsupported_.erase(unsupported_.begin() + static_cast<ptrdiff_t>(noted), unsupported_.end());
   return false;
 }
 
-std::optional<Tensors> Importer::branch(const Graph& graph, const Tensor& condition,
-                                        std::string& failure) {
+std::optional<Values> Importer::branch(const Graph& graph, const Tensor& condition,
+                                       std::string& failure) {
   const Tensor outer = guard_;
-  std::optional<Tensors> made;
+  std::optional<Values> made;
   const auto make = [&] {
     guard_ = outer ? bit_and(outer, condition) : condition;
     made = subgraph(graph, {});
@@ -505,8 +568,10 @@ void declare(const Graph& graph, Types& types) {
   for (const TensorData& tensor : graph.initializers) types[tensor.name] = tensor.type;
 }
 
-// Whether the type is a narrow one and the operator is one of those that take them.
+// Whether the type is a narrow one, or that of texts, and the operator is one of those that take
+// them.
 bool takes(const Node& node, int32_t type) {
+  if (type == kTextType) return takes_texts(node);
   const TensorTypeInfo* info = tensor_type(type);
   return info && is_narrow(*info) && takes_narrow(node);
 }

@@ -17,6 +17,7 @@
 #include "engine/storage.h"
 #include "onnx/import/call.h"
 #include "onnx/model.h"
+#include "onnx/texts.h"
 #include "schedule/computed_variable.h"
 
 namespace tiny::onnx {
@@ -54,8 +55,8 @@ class Weights {
 // An input of the graph.
 struct ImportInput {
   std::string name;
-  Tensor tensor;                    // the program's input
-  std::optional<HostTensor> known;  // its elements, where shapes depend on them
+  Value value;                      // of the program's inputs
+  std::optional<HostTensor> known;  // the tensor's elements, where shapes depend on them
 };
 
 // What profiles call the nodes of a model: by their names, or operator and first output; what is in
@@ -71,22 +72,23 @@ class Importer {
       : context_(std::move(context)), weights_(weights), origins_(origins) {}
 
   // The graph's outputs.  Error{Unsupported} that lists every node that cannot be imported.
-  Tensors import(const Graph& graph, const std::vector<ImportInput>& inputs);
+  Values import(const Graph& graph, const std::vector<ImportInput>& inputs);
 
   // The outputs of one node, which is in no graph.
   Tensors apply(const Node& node, std::vector<Value> inputs);
 
   // For Call.
+  const Value* find(std::string_view name);    // in the graphs around; null: none has been made
   bool is_alone() const { return is_alone_; }  // the node is in no graph
   const Ref<Context>& context() const { return context_; }
   Value constant(const HostTensor& tensor);
   Value constant(const TensorData& tensor);
   HostTensor host_value_of(const Tensor& tensor, const std::string& what);
   Shape host_sizes_of(const Tensor& tensor, const std::string& what);
-  Tensors subgraph(const Graph& graph, const Tensors& inputs);
+  Values subgraph(const Graph& graph, const Values& inputs);
   // Whether `make` has made what it is to; else `failure` says why not, and nothing is noted.
   bool attempt(const std::function<void()>& make, std::string& failure);
-  std::optional<Tensors> branch(const Graph& graph, const Tensor& condition, std::string& failure);
+  std::optional<Values> branch(const Graph& graph, const Tensor& condition, std::string& failure);
   // Whether the graphs around are computed (bool, one element); none if they are in any case.
   const Tensor& guard() const { return guard_; }
   // A size that the run computes: `count` (int64, one element), at most `most`; `node` is whose.  A
@@ -94,6 +96,22 @@ class Importer {
   tiny::Dim computed_size(const Tensor& count, const tiny::Dim& most, const Node& node);
   // Whether a size is one of these, known by its greatest value before.
   bool is_computed(const tiny::Dim& size) const;
+
+  // The texts of constants; where runs have theirs, if whoever imports can say.
+  Texts& texts() { return *text_.constants; }
+  const Ref<Texts>& shared_texts() const { return text_.constants; }
+  void set_text_table(const Tensor& table) { text_.table = table; }
+  Tensor text_table();
+  bool asks_texts() const { return text_.is_asked; }
+
+  // What tells one execution from the next, uint32 [4] (ExecutionNumber); without it all that is
+  // drawn is that of a first one.  Whether anything was drawn.
+  void set_execution(const Tensor& execution) { draws_.execution = execution; }
+  bool has_drawn() const { return draws_.count > 0; }
+  // The key of numbers for a node of this seed, if it has one.
+  Tensor random_key(std::optional<double> seed);
+  // What `make` draws is drawn in the round of this number (one integer) of a loop.
+  void in_round(const Tensor& number, const std::function<void()>& make);
 
   // From now on sizes may be what runs compute: Variables, which whoever makes a program of the
   // graph gives to it.
@@ -108,7 +126,6 @@ class Importer {
     std::map<std::string_view, std::string> missing;  // values of nodes not imported
   };
 
-  const Value* find(std::string_view name);
   bool is_missing(std::string_view name) const;
   void enter(const Graph& graph);
   void nodes(const Graph& graph);
@@ -119,8 +136,23 @@ class Importer {
   bool are_computed(const std::vector<std::string>& variables) const;
   void note(const Node& node, const std::vector<Value>& inputs, const std::string& reason);
 
+  // Of random numbers.
+  struct Draws {
+    Tensor execution;
+    Tensors rounds;  // of the loops around, the outermost first
+    int64_t count = 0;
+  };
+
+  struct Text {
+    Ref<Texts> constants = make_ref<Texts>();
+    Tensor table;
+    bool is_asked = false;
+  };
+
   Ref<Context> context_;
   Weights& weights_;
+  Text text_;
+  Draws draws_;
   bool is_alone_ = false;
   const GraphOrigins* origins_;
   std::vector<Scope> scopes_;

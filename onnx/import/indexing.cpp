@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "onnx/import/functions.h"
+#include "onnx/import/import.h"
 #include "onnx/import/table.h"
 #include "tensor/elementwise.h"
 #include "tensor/movement.h"
@@ -70,8 +71,14 @@ Tensors import_tf_idf(Call& c) {
   constexpr int64_t kColumnsMax = 1 << 20;
   const Tensor x = c.in(0).rank() == 1 ? unsqueeze(c.in(0), {0}) : c.in(0);
   c.check(x.rank() == 2, "it takes one or two axes; got ", c.in(0).rank());
-  const auto pool = c.ints_attr("pool_int64s");
-  if (!pool) c.unsupported("a pool of strings");
+  auto pool = c.ints_attr("pool_int64s");
+  const auto words = c.strings_attr("pool_strings");
+  c.check(pool.has_value() != words.has_value() && words.has_value() == is_text(c, 0),
+          "its input and its pool are of two types");
+  if (words) {
+    pool.emplace();
+    for (const std::string& word : *words) pool->push_back(c.importer().texts().number_of(word));
+  }
   const Ints columns = c.ints_attr("ngram_indexes", {});
   const std::string mode = c.text_attr("mode", "");
   c.check(mode == "TF" || mode == "IDF" || mode == "TFIDF", "the attribute mode is \"", mode, "\"");

@@ -24,11 +24,11 @@ Tensor post_transformed(const Call& call, const Tensor& scores);
 // (`is_share`) or its negative; of both the logistic function where the attribute says so.
 Tensor both_scores(const Call& call, const Tensor& score, bool is_share);
 
-// The labels of classes, which are integers; Error{Unsupported} for texts.
+// The labels of classes, which are integers, or texts: output 0 of the call.
 class ClassLabels {
  public:
-  ClassLabels(const Call& call, const char* integers, const char* texts);
-  int64_t count() const { return static_cast<int64_t>(labels_.size()); }
+  ClassLabels(Call& call, const char* integers, const char* texts);
+  int64_t count() const;
   // The label of the greatest of scores [rows, classes], and `shown`.
   Tensors of(const Tensor& scores, const Tensor& shown) const;
   // The second label where a score [rows, 1] is above the bound, else the first; and `shown`.
@@ -36,7 +36,7 @@ class ClassLabels {
 
  private:
   const Call& call_;
-  Ints labels_;
+  Tensor labels_;
 };
 
 }  // namespace tiny::onnx

@@ -4,8 +4,10 @@
 #include "base/error.h"
 #include "onnx/import/functions.h"
 #include "onnx/import/host_value.h"
+#include "onnx/import/import.h"
 #include "onnx/import/ml.h"
 #include "onnx/import/table.h"
+#include "onnx/import/text_function.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
 #include "tensor/indexing.h"
@@ -110,13 +112,20 @@ Found first_of(const Tensor& is_key) {
 // A list of labels in an attribute: floats or integers, or a tensor of them; none if there is none.
 Tensor label_list(Call& c, const std::string& kind) {
   const auto name = [&](const char* type) { return cat(kind, type); };
-  if (c.has_attribute(name("_strings").c_str())) c.unsupported("labels that are texts");
+  if (const auto texts = c.strings_attr(name("_strings").c_str())) return text_constant(c, *texts);
   if (const auto values = c.ints_attr(name("_int64s").c_str())) return c.constant(*values);
   if (const std::vector<float> values = c.floats_attr(name("_floats").c_str()); !values.empty())
     return real_constant(c.in(0), kFloat32, {std::ssize(values)}, {values.begin(), values.end()});
   if (c.has_attribute(name("_tensor").c_str()))
-    return c.constant(c.tensor_attr(name("_tensor").c_str()));
+    return c.importer().constant(c.tensor_attr(name("_tensor").c_str())).tensor;
   return {};
+}
+
+// Whether a list of labels holds texts.
+bool are_texts(const Call& c, const std::string& kind) {
+  const std::string tensor = cat(kind, "_tensor");
+  return c.has_attribute(cat(kind, "_strings").c_str()) ||
+         (c.has_attribute(tensor.c_str()) && c.tensor_attr(tensor.c_str()).type == kTextType);
 }
 
 Tensors import_label_encoder(Call& c) {
@@ -124,10 +133,14 @@ Tensors import_label_encoder(Call& c) {
   c.check(keys && values && keys.rank() == 1 && values.rank() == 1 &&
               dim_of(keys, 0) == dim_of(values, 0) && dim_of(keys, 0) > 0,
           "it needs as many keys as values");
+  c.check(are_texts(c, "keys") == is_text(c, 0), "its input and its keys are of two types");
   c.pass_over({"default_string", "default_float", "default_int64"});
+  const bool to_text = are_texts(c, "values");
   Tensor other;
   if (c.has_attribute("default_tensor"))
-    other = reshape(c.constant(c.tensor_attr("default_tensor")), {});
+    other = reshape(c.importer().constant(c.tensor_attr("default_tensor")).tensor, {});
+  else if (to_text)
+    other = reshape(text_constant(c, std::vector{c.text_attr("default_string", "_Unused")}), {});
   else if (values.dtype().is_float())
     other = number(values, static_cast<double>(c.real_attr("default_float", -0.0f)));
   else
@@ -137,16 +150,38 @@ Tensors import_label_encoder(Call& c) {
   if (x.dtype().is_float() && c.version() >= 4)
     is_key = bit_or(is_key, bit_and(is_nan(x), is_nan(cast(keys, x.dtype()))));
   const Found found = first_of(is_key);
+  if (to_text) c.set_narrow(0, kTextType);
   return {where(found.is_there, gather(values, found.place), cast(other, values.dtype()))};
+}
+
+// Version 1: texts to their places in the list and back.
+Tensors import_old_label_encoder(Call& c) {
+  const auto classes = c.strings_attr("classes_strings");
+  c.check(classes && !classes->empty(), "it needs the attribute classes_strings");
+  const Tensor texts = text_constant(c, *classes);
+  const Tensor& x = c.in(0);
+  c.pass_over({"default_int64", "default_string"});
+  if (is_text(c, 0)) {
+    const Found found = first_of(equal(unsqueeze(x, {x.rank()}), texts));
+    return {
+        where(found.is_there, found.place, number_int(found.place, c.attr("default_int64", -1)))};
+  }
+  c.set_narrow(0, kTextType);
+  const Tensor place = unsqueeze(cast(x, kInt64), {x.rank()});
+  const Found found = first_of(equal(place, arange(c.context(), kInt64, std::ssize(*classes))));
+  const Tensor other = text_constant(c, std::vector{c.text_attr("default_string", "_Unused")});
+  return {where(found.is_there, gather(texts, found.place), reshape(other, {}))};
 }
 
 // A new last axis with a 1 at the place of the category.  Without `zeros` one that is not there
 // ends the run.
 Tensors import_one_hot_encoder(Call& c) {
-  if (c.has_attribute("cats_strings")) c.unsupported("categories that are texts");
-  const Tensor categories = c.constant(c.ints_attr("cats_int64s", {}));
+  const auto texts = c.strings_attr("cats_strings");
+  c.check(texts.has_value() == is_text(c, 0), "its input and its categories are of two types");
+  const Tensor categories =
+      texts ? text_constant(c, *texts) : c.constant(c.ints_attr("cats_int64s", {}));
   const int64_t count = dim_of(categories, 0);
-  c.check(count > 0, "it needs the attribute cats_int64s");
+  c.check(count > 0, "it needs the attribute cats_int64s or cats_strings");
   const Tensor x = unsqueeze(cast(c.in(0), kInt64), {c.in(0).rank()});
   const Tensor is_key = equal(x, categories);
   if (c.flag("zeros", true)) return {cast(is_key, kFloat32)};
@@ -163,7 +198,13 @@ Tensors import_zip_map(Call& c) {
   const int64_t count = texts ? std::ssize(*texts) : labels ? std::ssize(*labels) : 0;
   c.check(x.rank() >= 1 && x.rank() <= 2 && dim_of(x, -1) == count, count,
           " labels for columns of ", x.shape());
-  return {x.rank() == 1 ? unsqueeze(x, {0}) : x};
+  const auto keys = std::make_shared<MapKeys>();
+  if (texts) keys->texts = *texts;
+  if (!texts && labels) keys->integers = *labels;
+  Value columns;
+  columns.tensor = x.rank() == 1 ? unsqueeze(x, {0}) : x;
+  columns.columns = keys;
+  return give(c, {columns});
 }
 
 // clang-format off
@@ -174,6 +215,7 @@ constexpr Row kRows[] = {
     {"Imputer",               1, kNewestMl, import_imputer, 0, nullptr, kMl},
     {"FeatureVectorizer",     1, kNewestMl, import_feature_vectorizer, 0, nullptr, kMl},
     {"ArrayFeatureExtractor", 1, kNewestMl, import_array_feature_extractor, 0, nullptr, kMl},
+    {"LabelEncoder",          1, 1, import_old_label_encoder, 0, nullptr, kMl},
     {"LabelEncoder",          2, kNewestMl, import_label_encoder, 0, nullptr, kMl},
     {"OneHotEncoder",         1, kNewestMl, import_one_hot_encoder, 0, nullptr, kMl},
     {"ZipMap",                1, kNewestMl, import_zip_map, 0, nullptr, kMl},

@@ -5,6 +5,7 @@
 #include "onnx/import/functions.h"
 #include "onnx/import/host_value.h"
 #include "onnx/import/ml.h"
+#include "onnx/import/text_function.h"
 #include "tensor/activation.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
@@ -95,23 +96,31 @@ Tensor both_scores(const Call& call, const Tensor& score, bool is_share) {
   return is_logistic ? sigmoid(both) : both;
 }
 
-ClassLabels::ClassLabels(const Call& call, const char* integers, const char* texts) : call_(call) {
-  if (const auto said = call.strings_attr(texts); said && !said->empty())
-    call.unsupported("labels that are texts (", texts, ")");
-  labels_ = call.ints_attr(integers, {});
-  call.check(!labels_.empty(), "it needs the attribute ", integers);
+ClassLabels::ClassLabels(Call& call, const char* integers, const char* texts) : call_(call) {
+  const auto said = call.strings_attr(texts);
+  if (said && !said->empty()) {
+    labels_ = text_constant(call, *said);
+    call.set_narrow(0, kTextType);
+    return;
+  }
+  labels_ = call.constant(call.ints_attr(integers, {}));
+  call.check(count() > 0, "it needs the attribute ", integers, " or ", texts);
+}
+
+int64_t ClassLabels::count() const {
+  return labels_.shape()[0].value();
 }
 
 Tensors ClassLabels::of(const Tensor& scores, const Tensor& shown) const {
   call_.check(decide_equal(scores.shape().back(), count()), "scores of ", scores.shape().back(),
               " classes for ", count(), " labels");
-  return {gather(call_.constant(labels_), argmax(scores, -1)), shown};
+  return {gather(labels_, argmax(scores, -1)), shown};
 }
 
 Tensors ClassLabels::of_two(const Tensor& score, double bound, const Tensor& shown) const {
   call_.check(count() == 2, count(), " labels of two classes");
   const Tensor is_second = greater(squeeze(score, {1}), number(score, bound));
-  return {gather(call_.constant(labels_), cast(is_second, kInt64)), shown};
+  return {gather(labels_, cast(is_second, kInt64)), shown};
 }
 
 }  // namespace tiny::onnx

@@ -17,9 +17,7 @@ namespace tiny::onnx {
 namespace {
 
 Tensors import_identity(Call& c) {
-  if (!c.is_sequence(0)) return {c.in(0)};
-  c.set_sequence(0, c.sequence(0));
-  return {};
+  return give(c, {c.has(0) ? c.input(0) : Value{.is_nothing = true}});
 }
 
 Tensor reshaped(const Tensor& x, const Shape& shape) {

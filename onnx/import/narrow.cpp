@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "onnx/import/functions.h"
+#include "onnx/import/ml.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
 #include "tensor/movement.h"
@@ -20,9 +21,39 @@ constexpr std::string_view kMovers[] = {"Identity",  "Reshape", "Transpose", "Sq
                                         "Expand",    "Tile",    "Split"};
 constexpr std::string_view kTakers[] = {
     "Cast", "CastLike", "QuantizeLinear", "DequantizeLinear", "Constant", "Shape", "Size"};
+// More of both where the elements are texts: of ai.onnx and of ai.onnx.ml.
+constexpr std::string_view kTextMovers[] = {"Compress",        "Concat",    "ConcatFromSequence",
+                                            "GatherElements",  "GatherND",  "ReverseSequence",
+                                            "ScatterElements", "ScatterND", "SequenceAt",
+                                            "StringNormalizer"};
+constexpr std::string_view kTextTakers[] = {"Equal",
+                                            "If",
+                                            "Loop",
+                                            "Optional",
+                                            "OptionalGetElement",
+                                            "OptionalHasElement",
+                                            "RegexFullMatch",
+                                            "Scan",
+                                            "SequenceConstruct",
+                                            "SequenceEmpty",
+                                            "SequenceErase",
+                                            "SequenceInsert",
+                                            "SequenceLength",
+                                            "SequenceMap",
+                                            "SplitToSequence",
+                                            "StringConcat",
+                                            "StringSplit",
+                                            "TfIdfVectorizer",
+                                            "Where"};
+constexpr std::string_view kMlTextTakers[] = {"ArrayFeatureExtractor",  "CastMap",
+                                              "CategoryMapper",         "DictVectorizer",
+                                              "LabelEncoder",           "LinearClassifier",
+                                              "OneHotEncoder",          "SVMClassifier",
+                                              "TreeEnsembleClassifier", "ZipMap"};
 
-bool is_one_of(const Node& node, std::span<const std::string_view> names) {
-  return node.domain.empty() && std::ranges::find(names, node.op_type) != names.end();
+bool is_one_of(const Node& node, std::span<const std::string_view> names,
+               std::string_view domain = "") {
+  return node.domain == domain && std::ranges::find(names, node.op_type) != names.end();
 }
 
 // The format of a float type; none for integers.
@@ -42,18 +73,29 @@ constexpr Named<NarrowRounding> kRoundings[] = {{"up", NarrowRounding::Up},
 }  // namespace
 
 bool moves_narrow(const Node& node) {
-  return is_one_of(node, kMovers);
+  return is_one_of(node, kMovers) || is_one_of(node, kTextMovers);
 }
 
 bool takes_narrow(const Node& node) {
-  return moves_narrow(node) || is_one_of(node, kTakers);
+  return is_one_of(node, kMovers) || is_one_of(node, kTakers);
+}
+
+bool takes_texts(const Node& node) {
+  const bool takes_bits = node.op_type == "QuantizeLinear" || node.op_type == "DequantizeLinear";
+  return (takes_narrow(node) && !takes_bits) || is_one_of(node, kTextMovers) ||
+         is_one_of(node, kTextTakers) || is_one_of(node, kMlTextTakers, kMl);
+}
+
+int32_t moved_narrow(const Node& node, const Call& call) {
+  return is_one_of(node, kMovers) || is_text(call, 0) ? call.narrow(0) : 0;
 }
 
 void require_takes_narrow(const Node& node, const std::vector<Value>& inputs) {
-  if (takes_narrow(node)) return;
   for (const Value& input : inputs)
-    require(input.narrow == 0, Status::Unsupported, "the element type ",
-            tensor_type_name(input.narrow), " is not supported by this operator");
+    require(
+        input.narrow == 0 || (input.narrow == kTextType ? takes_texts(node) : takes_narrow(node)),
+        Status::Unsupported, "the element type ", tensor_type_name(input.narrow),
+        " is not supported by this operator");
 }
 
 int32_t narrow_input(const Graph& graph, const std::string& name) {

@@ -6,9 +6,12 @@
 
 namespace tiny::onnx {
 
-// Whether the operator takes or makes such types; whether it hands its first input's on unchanged.
+// Whether the operator takes or makes such types, or texts; whether it hands on unchanged what it
+// is given, and of which type that is.
 bool takes_narrow(const Node& node);
+bool takes_texts(const Node& node);
 bool moves_narrow(const Node& node);
+int32_t moved_narrow(const Node& node, const Call& call);
 // Error{Unsupported} if an input is of such a type and the operator takes none.
 void require_takes_narrow(const Node& node, const std::vector<Value>& inputs);
 // The narrow type that the graph declares for its input; 0 for another.

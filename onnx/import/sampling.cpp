@@ -1,6 +1,7 @@
 // Elements sampled at computed places, and columns put back into pictures.
 #include "base/error.h"
 #include "onnx/import/functions.h"
+#include "onnx/import/import.h"
 #include "onnx/import/table.h"
 #include "tensor/col2im.h"
 #include "tensor/grid_sample.h"
@@ -59,12 +60,17 @@ Tensors import_roi_align(Call& c) {
   // Coordinates were those of the result's pixels before the attribute said so.
   const bool half_pixel = c.version() >= 16 && named_attr<bool>(c, "coordinate_transformation_mode",
                                                                 "half_pixel", kIsHalfPixel);
-  return {roi_align(c.in(0), c.in(1), c.in(2),
-                    {.size = {c.attr("output_height", 1), c.attr("output_width", 1)},
-                     .sampling = c.attr("sampling_ratio", 0),
-                     .spatial_scale = static_cast<double>(c.real_attr("spatial_scale", 1)),
-                     .half_pixel = half_pixel,
-                     .is_max = named_attr<bool>(c, "mode", "avg", kIsMax)})};
+  RoiAlignOptions options{.size = {c.attr("output_height", 1), c.attr("output_width", 1)},
+                          .sampling = c.attr("sampling_ratio", 0),
+                          .spatial_scale = static_cast<double>(c.real_attr("spatial_scale", 1)),
+                          .half_pixel = half_pixel,
+                          .is_max = named_attr<bool>(c, "mode", "avg", kIsMax)};
+  if (options.sampling == 0 && !options.is_max) {
+    const RoiPlaces places = roi_places(c.in(0), c.in(1), options);
+    options.places = {c.importer().computed_size(places.y, places.most_y, c.node()),
+                      c.importer().computed_size(places.x, places.most_x, c.node())};
+  }
+  return {roi_align(c.in(0), c.in(1), c.in(2), options)};
 }
 
 Tensors import_max_roi_pool(Call& c) {

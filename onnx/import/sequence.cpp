@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "engine/host_room.h"
 #include "onnx/import/functions.h"
+#include "onnx/import/import.h"
 #include "onnx/import/table.h"
 #include "tensor/create.h"
 #include "tensor/joining.h"
@@ -29,8 +30,10 @@ Tensors import_construct(Call& c) {
 }
 
 Tensors import_empty(Call& c) {
-  c.set_sequence(0, {});
-  return {};
+  Value value;
+  value.sequence = std::make_shared<const Tensors>();
+  if (c.type_attr("dtype", 0) == kTextType) value.narrow = kTextType;
+  return give(c, {value});
 }
 
 Tensors import_at(Call& c) {
@@ -106,21 +109,31 @@ Tensors import_map(Call& c) {
   const Graph& body = c.graph_attr("body");
   const size_t count = c.sequence(0).size();
   std::vector<Tensors> made(body.outputs.size());
+  Ints types(body.outputs.size());
   for (size_t n = 0; n < count; ++n) {
-    Tensors inputs;
+    Values inputs;
     for (size_t i = 0; i < c.inputs(); ++i) {
-      if (!c.is_sequence(i)) {
-        inputs.push_back(c.in(i));
-        continue;
-      }
+      Value& input = inputs.emplace_back(c.input(i));
+      if (!c.is_sequence(i)) continue;
       c.check(c.sequence(i).size() == count, "sequences of ", count, " and ", c.sequence(i).size());
-      inputs.push_back(c.sequence(i)[n]);
+      input.sequence = nullptr;
+      input.tensor = c.sequence(i)[n];
     }
-    const Tensors results = c.subgraph(body, inputs);
-    for (size_t i = 0; i < results.size(); ++i) made[i].push_back(results[i]);
+    Values results;
+    c.importer().in_round(full_bits(c.context(), kInt64, {}, n),
+                          [&] { results = c.importer().subgraph(body, inputs); });
+    for (size_t i = 0; i < results.size(); ++i) {
+      c.check(static_cast<bool>(results[i].tensor), "its body makes what is no tensor");
+      made[i].push_back(results[i].tensor);
+      types[i] = results[i].narrow;
+    }
   }
-  for (size_t i = 0; i < made.size(); ++i) c.set_sequence(i, std::move(made[i]));
-  return {};
+  Values sequences(made.size());
+  for (size_t i = 0; i < made.size(); ++i) {
+    sequences[i].sequence = std::make_shared<const Tensors>(std::move(made[i]));
+    sequences[i].narrow = static_cast<int32_t>(types[i]);
+  }
+  return give(c, sequences);
 }
 
 // ---- Optional values.
@@ -131,14 +144,12 @@ Tensors import_has_element(Call& c) {
 
 Tensors import_get_element(Call& c) {
   c.check(c.has(0), "the optional value is not there");
-  if (!c.is_sequence(0)) return {c.in(0)};
-  c.set_sequence(0, c.sequence(0));
-  return {};
+  return give(c, {c.input(0)});
 }
 
 Tensors import_optional(Call& c) {
-  if (!c.has(0)) c.unsupported("an optional value that is not there");
-  return import_get_element(c);
+  c.pass_over({"type"});
+  return give(c, {c.has(0) ? c.input(0) : Value{.is_nothing = true}});
 }
 
 constexpr int64_t kNow = kNewestOpset;

@@ -45,6 +45,8 @@ bool is_operator(std::string_view domain, std::string_view op_type, int64_t vers
 int64_t newest_version(std::string_view domain, std::string_view op_type);
 // The versions of an operator that have rows, as text: "1-12, 14-27"; "" if there is none.
 std::string supported_versions(std::string_view domain, std::string_view op_type);
+// Whether a node of the graph, or of one in it, draws random numbers.
+bool draws_numbers(const Graph& graph);
 // Every table.
 std::span<const std::span<const Row>> tables();
 
@@ -63,6 +65,7 @@ std::span<const Row> selection_rows();
 std::span<const Row> constant_rows();
 std::span<const Row> control_rows();
 std::span<const Row> sequence_rows();
+std::span<const Row> random_rows();
 std::span<const Row> sampling_rows();
 std::span<const Row> signal_rows();
 std::span<const Row> linear_attention_rows();
@@ -76,6 +79,8 @@ std::span<const Row> quantization_rows();
 std::span<const Row> ml_tree_rows();
 std::span<const Row> ml_linear_rows();
 std::span<const Row> ml_feature_rows();
+std::span<const Row> map_rows();
+std::span<const Row> text_rows();
 std::span<const Row> contributed_rows();
 std::span<const Row> contributed_attention_rows();
 std::span<const Row> contributed_quantized_rows();

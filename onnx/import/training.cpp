@@ -1,7 +1,10 @@
-// One step of an optimiser: ai.onnx.preview.training.
+// Training: ai.onnx.preview.training has a step of an optimiser, and gradients.
+#include "autograd/gradient.h"
 #include "base/error.h"
 #include "onnx/import/functions.h"
+#include "onnx/import/import.h"
 #include "onnx/import/table.h"
+#include "tensor/create.h"
 #include "tensor/optimizer.h"
 
 namespace tiny::onnx {
@@ -78,10 +81,40 @@ Tensors import_momentum(Call& c) {
   return lists.outputs();
 }
 
+// The tensor of this name in the graph around.
+Tensor tensor_named(Call& c, const std::string& name) {
+  const Value* value = c.importer().find(name);
+  if (!value || !value->is_plain())
+    c.unsupported("\"", name, "\" is no tensor that is made before it");
+  return value->tensor;
+}
+
+// What the value that the attribute y names changes by for each of those that xs name, which are
+// its inputs; zs are held.
+Tensors import_gradient(Call& c) {
+  const auto names = c.strings_attr("xs");
+  c.check(names && !names->empty(), "it needs the attribute xs");
+  const std::vector<std::string> held = c.strings_attr("zs").value_or(std::vector<std::string>());
+  std::vector<std::string> all = *names;
+  all.insert(all.end(), held.begin(), held.end());
+  c.check(all.size() == c.inputs(), "it has ", c.inputs(), " inputs for ", all.size(), " names");
+  for (size_t i = 0; i < all.size(); ++i)
+    if (!(tensor_named(c, all[i]).node() == c.in(i).node()))
+      c.unsupported("its input ", i, " is another value than \"", all[i], "\"");
+  const Tensor y = tensor_named(c, c.text_attr("y", ""));
+  Tensors xs;
+  for (size_t i = 0; i < names->size(); ++i) xs.push_back(c.in(i));
+  for (size_t i = xs.size(); i < all.size(); ++i)
+    if (!made_of(c.in(i), xs).empty()) c.unsupported("a held value that depends on the others");
+  const Tensor ones = full(c.context(), y.dtype(), y.shape(), 1);
+  return gradients(std::vector{y}, std::vector{ones}, xs);
+}
+
 // clang-format off
 constexpr Row kRows[] = {
     {"Adagrad",  1, 1, import_adagrad,  0, nullptr, kDomain},
     {"Adam",     1, 1, import_adam,     0, nullptr, kDomain},
+    {"Gradient", 1, 1, import_gradient, 0, nullptr, kDomain},
     {"Momentum", 1, 1, import_momentum, 0, nullptr, kDomain},
 };
 // clang-format on

@@ -90,6 +90,13 @@ CPorts make_ports(const TensorProgram& program, const CapturedMemory& captured) 
     added.member = members.add(member_name(port.name, "inputs", "input"));
     added.may_be_null = port.number < 0;
   }
+  if (program.execution >= 0) {
+    CPort& added = out.inputs.emplace_back();
+    added.member = members.add("execution");
+    added.type = "uint64_t";
+    added.comment = "that decides the random numbers, [2]: a seed, and how many came before";
+    added.number = program.execution;
+  }
   for (const TensorProgram::Port& port : program.outputs) {
     CPort& added = out.outputs.emplace_back(make_c_port(port, out.variables));
     added.member = members.add(member_name(port.name, "outputs", "output"));

@@ -29,7 +29,8 @@ enum class HandleKind : uint8_t {
   Module,
   LossScaler,
   Plateau,
-  Node
+  Node,
+  Value
 };
 
 class Counted;

@@ -84,7 +84,7 @@ tiny_kind kind_of(const tiny::onnx::ValueType& type) {
       return TINY_KIND_SPARSE_TENSOR;
     case Kind::None:  // whatever an operator makes, which is a tensor
     case Kind::Tensor:
-      return TINY_KIND_TENSOR;
+      return type.elem_type == tiny::onnx::kTextType ? TINY_KIND_TEXTS : TINY_KIND_TENSOR;
   }
   return TINY_KIND_TENSOR;
 }
@@ -394,6 +394,12 @@ tiny_status tiny_model_run(tiny_model* model, tiny_tensor* const* inputs, size_t
     context.enter_again(since);
     const tiny::Building building(context, since, std::adopt_lock);
     tiny::give_handles(context, model->value->end_run(std::move(run)), outputs);
+  });
+}
+
+tiny_status tiny_model_set_seed(tiny_model* model, int64_t seed) {
+  return guarded(__func__, [&] {
+    tiny::required(model, "model").value->set_seed(static_cast<uint64_t>(seed));
   });
 }
 

@@ -1,5 +1,5 @@
-// A build without model.cpp and export.cpp: each of its functions answers that.  No handle of what
-// they make exists, so calls that take one can only have got NULL.  Made by
+// A build without model.cpp and value.cpp and export.cpp: each of its functions answers that.  No
+// handle of what they make exists, so calls that take one can only have got NULL.  Made by
 // scripts/make-without.py.
 #include "api/boundary.h"
 
@@ -37,6 +37,65 @@ int32_t tiny_op_supported(const char*, const char*, int64_t) {
 tiny_status tiny_op(tiny_context*, const char*, const char*, int64_t, tiny_tensor* const*, size_t,
                     const char*, tiny_tensor** outputs, size_t output_count) {
   return refuse(__func__, outputs, output_count);
+}
+
+tiny_status tiny_value_from_tensor(tiny_tensor*, tiny_value** out) {
+  return refuse(__func__, out);
+}
+
+tiny_status tiny_value_texts(tiny_context*, const int64_t*, size_t, const void*, size_t,
+                             const int64_t*, size_t, tiny_value** out) {
+  return refuse(__func__, out);
+}
+
+tiny_status tiny_value_sequence(tiny_context*, tiny_value* const*, size_t, tiny_value** out) {
+  return refuse(__func__, out);
+}
+
+tiny_status tiny_value_map(tiny_value*, tiny_value*, tiny_value** out) {
+  return refuse(__func__, out);
+}
+
+tiny_status tiny_value_nothing(tiny_context*, tiny_value** out) {
+  return refuse(__func__, out);
+}
+
+tiny_status tiny_value_load(tiny_context*, const char*, tiny_kind, tiny_value** out) {
+  return refuse(__func__, out);
+}
+
+void tiny_value_retain(tiny_value*) {
+}
+
+void tiny_value_release(tiny_value*) {
+}
+
+tiny_status tiny_value_kind(const tiny_value*, tiny_kind* out) {
+  return refuse(__func__, out);
+}
+
+tiny_status tiny_value_count(const tiny_value*, size_t* out) {
+  return refuse(__func__, out);
+}
+
+tiny_status tiny_value_element(const tiny_value*, size_t, tiny_value** out) {
+  return refuse(__func__, out);
+}
+
+tiny_status tiny_value_tensor(const tiny_value*, tiny_tensor** out) {
+  return refuse(__func__, out);
+}
+
+tiny_status tiny_value_shape(const tiny_value*, int64_t*, size_t, size_t* rank) {
+  return refuse(__func__, rank);
+}
+
+tiny_status tiny_value_text_lengths(const tiny_value*, int64_t*, size_t, size_t* count) {
+  return refuse(__func__, count);
+}
+
+tiny_status tiny_value_read_texts(const tiny_value*, void*, size_t) {
+  return refuse(__func__);
 }
 
 tiny_status tiny_model_load(tiny_context*, const char*, tiny_model** out) {
@@ -140,6 +199,15 @@ tiny_status tiny_model_compile(tiny_model*, const int64_t*, size_t, tiny_program
 
 tiny_status tiny_model_run(tiny_model*, tiny_tensor* const*, size_t, tiny_tensor** outputs,
                            size_t output_count) {
+  return refuse(__func__, outputs, output_count);
+}
+
+tiny_status tiny_model_set_seed(tiny_model*, int64_t) {
+  return refuse(__func__);
+}
+
+tiny_status tiny_model_run_values(tiny_model*, tiny_value* const*, size_t, tiny_value** outputs,
+                                  size_t output_count) {
   return refuse(__func__, outputs, output_count);
 }
 

@@ -2,6 +2,8 @@
 // and comes out.  They hold no nodes of a graph: any thread may release them.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,6 +13,26 @@
 #include "tensor/tensor.h"
 
 namespace tiny {
+
+// What tells one execution of programs that share a count from the next, for random numbers.
+struct ExecutionNumber {
+  uint64_t seed = 0;
+  uint64_t number = 0;
+};
+class ExecutionCount : public RefCounted {
+ public:
+  ExecutionNumber next() {
+    return {seed_.load(std::memory_order_relaxed), next_.fetch_add(1, std::memory_order_relaxed)};
+  }
+  // From the first on again.
+  void begin(uint64_t seed) {
+    seed_.store(seed, std::memory_order_relaxed);
+    next_.store(0, std::memory_order_relaxed);
+  }
+
+ private:
+  std::atomic<uint64_t> seed_{0}, next_{0};
+};
 
 // A model compiled for certain shapes, or for all that its variables allow.  Immutable; holds no
 // nodes.
@@ -30,6 +52,10 @@ class TensorProgram : public RefCounted {
   std::vector<ProgramVariable> variables;
   std::vector<Port> inputs;
   std::vector<Port> outputs;
+  // The number of the input, uint32 [4], in which each execution finds its ExecutionNumber, by
+  // which random numbers differ; < 0: there is none.
+  int64_t execution = -1;
+  Ref<ExecutionCount> executions;
   CompiledProgram compiled;
   double import_seconds = 0;
 };

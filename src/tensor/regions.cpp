@@ -101,6 +101,95 @@ Tensor column(const Tensor& regions, int64_t i) {
 
 }  // namespace
 
+namespace {
+
+// Where regions begin along one axis and how long they are, in pixels: [regions].
+struct Extent {
+  Tensor begin, length;
+};
+Extent extent_of(const Tensor& regions, int64_t first, const RoiAlignOptions& o) {
+  const Tensor scale = number(regions, o.spatial_scale);
+  const Tensor shift = number(regions, o.half_pixel ? 0.5 : 0);
+  const Tensor begin = column(regions, first) * scale - shift;
+  Tensor length = column(regions, first + 2) * scale - shift - begin;
+  if (!o.half_pixel) length = maximum(length, number(length, 1));
+  return {begin, length};
+}
+
+// Places of the elements along one axis, [regions, size * places], and what share each has, if not
+// all the same.
+struct AxisPlaces {
+  Tensor at, share;
+};
+
+AxisPlaces given_places(const Extent& of, int64_t size, int64_t places) {
+  const int64_t steps = checked_mul(size, places, "the places of a region");
+  const Tensor& begin = of.begin;
+  const Tensor step =
+      positions(begin.context_ref(), begin.dtype(), steps, 1, 2) + number(begin, 0.5);
+  return {unsqueeze(begin, {1}) +
+              step * unsqueeze(of.length / number(begin, static_cast<double>(steps)), {1}),
+          {}};
+}
+
+// Elements with as many places as they have pixels, rounded up: those in the picture, or less than
+// a pixel outside, are from `low` on.
+struct PixelPlaces {
+  Tensor begin, low;  // [regions, size]
+  Tensor step, grid;  // [regions, 1]
+  Tensor most;        // of all elements
+};
+PixelPlaces pixel_places(const Extent& of, int64_t size, int64_t pixels, int64_t most) {
+  const Tensor zero = number(of.begin, 0), one = number(of.begin, 1), half = number(of.begin, 0.5);
+  const Tensor bin = unsqueeze(of.length / number(of.begin, static_cast<double>(size)), {1});
+  PixelPlaces out;
+  out.grid = maximum(ceil(bin), zero);
+  out.step = where(less(zero, out.grid), bin / maximum(out.grid, one), one);
+  const Tensor part = positions(bin.context_ref(), bin.dtype(), size, 1, 2);
+  out.begin = unsqueeze(of.begin, {1}) + part * bin;
+  const auto index_of = [&](double place) {
+    return (number(bin, place) - out.begin) / out.step - half;
+  };
+  out.low = maximum(floor(index_of(-1)), zero);
+  const Tensor high = minimum(ceil(index_of(static_cast<double>(pixels))), out.grid - one);
+  const Tensor count = max(high - out.low + one, {0, 1});
+  // Also of what is no number there is a place.
+  out.most =
+      cast(where(less(one, count), minimum(count, number(count, static_cast<double>(most))), one),
+           kInt64);
+  return out;
+}
+
+// Neighbouring places are more than half a pixel apart.
+int64_t most_places(int64_t pixels) {
+  constexpr int64_t kOutside = 4;  // at both ends, and those that rounding adds
+  return 2 * (pixels + kOutside);
+}
+
+AxisPlaces counted_places(const PixelPlaces& of, int64_t size, const Dim& places) {
+  const Tensor number_of =
+      unsqueeze(of.low, {2}) + positions(of.low.context_ref(), of.low.dtype(), places, 2, 3);
+  const Tensor grid = unsqueeze(of.grid, {2});
+  const Tensor at =
+      unsqueeze(of.begin, {2}) + (number_of + number(number_of, 0.5)) * unsqueeze(of.step, {2});
+  const Tensor share = where(less(number_of, grid), number(grid, 1) / grid, number(grid, 0));
+  const Shape flat{at.shape()[0], Dim(size) * places};
+  return {reshape(at, flat), reshape(share, flat)};
+}
+
+}  // namespace
+
+RoiPlaces roi_places(const Tensor& x, const Tensor& regions, const RoiAlignOptions& o) {
+  const Pixels pixels = pixels_of(x, "roi_align");
+  check_size(o.size, "roi_align");
+  RoiPlaces out;
+  out.most_y = most_places(pixels.height);
+  out.most_x = most_places(pixels.width);
+  out.y = pixel_places(extent_of(regions, 1, o), o.size[0], pixels.height, out.most_y).most;
+  out.x = pixel_places(extent_of(regions, 0, o), o.size[1], pixels.width, out.most_x).most;
+  return out;
+}
+
 Tensor roi_align(const Tensor& x, const Tensor& regions, const Tensor& batch,
                  const RoiAlignOptions& o) {
   const Pixels pixels = pixels_of(x, "roi_align");
@@ -109,32 +198,33 @@ Tensor roi_align(const Tensor& x, const Tensor& regions, const Tensor& batch,
               decide_equal(batch.shape()[0], regions.shape()[0]),
           Status::Shape, "roi_align of regions ", regions.shape(), " in pictures ", batch.shape(),
           "; it takes [regions, 4] and [regions]");
-  require(o.sampling > 0 && o.sampling <= kSizeMax, Status::Unsupported, "roi_align with ",
-          o.sampling, " places for each element; their number must be given");
+  const bool is_given = o.sampling > 0 && o.sampling <= kSizeMax;
+  require(is_given || (o.sampling == 0 && o.places.size() == 2 && !o.is_max), Status::Unsupported,
+          "roi_align with ", o.sampling, " places for each element",
+          o.is_max ? ", of which the greatest is wanted" : "");
   const Dim count = regions.shape()[0];
-  const Tensor scale = number(regions, o.spatial_scale);
-  const Tensor shift = number(regions, o.half_pixel ? 0.5 : 0);
-  // Places along one axis: [regions, size * sampling].
-  const auto places = [&](int64_t first, size_t axis) {
-    const Tensor begin = column(regions, first) * scale - shift;
-    Tensor length = column(regions, first + 2) * scale - shift - begin;
-    if (!o.half_pixel) length = maximum(length, number(length, 1));
-    const int64_t steps = checked_mul(o.size[axis], o.sampling, "the places of a region");
-    const Tensor step =
-        positions(x.context_ref(), regions.dtype(), steps, 1, 2) + number(begin, 0.5);
-    return unsqueeze(begin, {1}) +
-           step * unsqueeze(length / number(begin, static_cast<double>(steps)), {1});
+  const auto along = [&](int64_t first, size_t axis, int64_t n) {
+    const Extent extent = extent_of(regions, first, o);
+    if (is_given) return given_places(extent, o.size[axis], o.sampling);
+    return counted_places(pixel_places(extent, o.size[axis], n, most_places(n)), o.size[axis],
+                          o.places[axis]);
   };
-  const Neighbours ys = neighbours_at_border(unsqueeze(places(1, 0), {2}), pixels.height);
-  const Neighbours xs = neighbours_at_border(unsqueeze(places(0, 1), {1}), pixels.width);
+  const AxisPlaces rows = along(1, 0, pixels.height), columns = along(0, 1, pixels.width);
+  Neighbours ys = neighbours_at_border(unsqueeze(rows.at, {2}), pixels.height);
+  Neighbours xs = neighbours_at_border(unsqueeze(columns.at, {1}), pixels.width);
+  if (!is_given) {
+    for (Neighbour& y : ys) y.weight = y.weight * unsqueeze(rows.share, {2});
+    for (Neighbour& one : xs) one.weight = one.weight * unsqueeze(columns.share, {1});
+  }
   const Tensor picture = reshape(cast(batch, kInt64), {count, 1, 1});
   const std::vector<Tensor> parts = weighted(pixels, picture, ys, xs);
   Tensor all = parts[0];
   for (size_t i = 1; i < parts.size(); ++i)
     all = o.is_max ? maximum(all, parts[i]) : all + parts[i];
-  const Shape apart{count, o.size[0], o.sampling, o.size[1], o.sampling, x.shape()[1]};
+  const Shape each = is_given ? Shape{o.sampling, o.sampling} : o.places;
+  const Shape apart{count, o.size[0], each[0], o.size[1], each[1], x.shape()[1]};
   const Tensor grid = reshape(all, apart);
-  const Tensor y = o.is_max ? max(grid, {2, 4}) : mean(grid, {2, 4});
+  const Tensor y = o.is_max ? max(grid, {2, 4}) : is_given ? mean(grid, {2, 4}) : sum(grid, {2, 4});
   return cast(permute(y, {0, 3, 1, 2}), x.dtype());
 }
 

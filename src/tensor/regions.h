@@ -7,12 +7,23 @@
 namespace tiny {
 
 struct RoiAlignOptions {
-  Ints size = {1, 1};        // of the result's pictures
-  int64_t sampling = 0;      // places along each axis of one element of the result
+  Ints size = {1, 1};    // of the result's pictures
+  int64_t sampling = 0;  // places along each axis of one element of the result; 0: `places`
+  // Of a mean whose regions say how many places there are, about one for each pixel: as many as
+  // are looked at along y and x, at least those of roi_places.
+  Shape places = {};
   double spatial_scale = 1;  // of the regions' coordinates
   bool half_pixel = true;    // pixels are areas: a coordinate less 0.5 is that of the centres
   bool is_max = false;       // of the four weighted neighbours of all places; otherwise their mean
 };
+// How many places at the most an element of the result has in the picture along y and x, int64; and
+// how many any regions could have.
+struct RoiPlaces {
+  Tensor y, x;
+  int64_t most_y = 0, most_x = 0;
+};
+RoiPlaces roi_places(const Tensor& x, const Tensor& regions, const RoiAlignOptions& options);
+
 // [regions, channels, size..]: the mean around places of regions [regions, 4], each x1, y1, x2, y2
 // of picture batch[region].
 Tensor roi_align(const Tensor& x, const Tensor& regions, const Tensor& batch,

@@ -437,6 +437,7 @@ void TensorRun::execute_by(Execute execute) {
   if (!fits_) fit();
   if (run_) {
     copy_from_caller();
+    number_execution();
     execute();
     read_computed_sizes();
     copy_outputs();
@@ -447,6 +448,18 @@ void TensorRun::execute_by(Execute execute) {
     output.was_given = static_cast<bool>(output.given);
   }
   outcome_ = Outcome::Done;
+}
+
+// The next number among all executions that share the count.
+void TensorRun::number_execution() {
+  if (program_->execution < 0) return;
+  const ExecutionNumber number = program_->executions->next();
+  if (!execution_) execution_ = context_->allocate(sizeof number);
+  Device& device = context_->device();
+  device.copy_in(queue_.get(), execution_->memory(), execution_->byte_offset(), &number,
+                 sizeof number);
+  device.wait(queue_.get());
+  run_->bind_input(program_->execution, execution_);
 }
 
 // Of outputs that are the same value, the first that was set has the result; the others get copies.

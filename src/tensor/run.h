@@ -121,6 +121,7 @@ class TensorRun : public RefCounted {
   void bind_number(int64_t number);
   void forget_outputs();
   void forget_written(size_t index);
+  void number_execution();
   Ref<Storage> copied(const Storage& memory, int64_t bytes);
   void require_apart(size_t index, const Place& place) const;
   void copy_outputs();
@@ -138,7 +139,8 @@ class TensorRun : public RefCounted {
   Ref<Run> run_;  // null for a program that has nothing to compute
   std::vector<Input> inputs_;
   std::vector<Output> outputs_;
-  OfCaller probe_;  // is bound nowhere
+  OfCaller probe_;          // is bound nowhere
+  Ref<Storage> execution_;  // holds the execution's number; null where nothing asks
   enum class Outcome : uint8_t { None, Failed, Done, Outdated };
   Outcome outcome_ = Outcome::None;  // of the last execution
   Ref<Queue> queue_;                 // for copies of outputs

@@ -10,6 +10,7 @@
 #include "tensor/indexing.h"
 #include "tensor/movement.h"
 #include "tensor/reduce.h"
+#include "tensor/scatter.h"
 
 namespace tiny {
 
@@ -70,16 +71,15 @@ Tensor suppress_overlaps(const Tensor& boxes, const Tensor& scores, const Tensor
   const Edges others{of_classes(all.low_y), of_classes(all.low_x), of_classes(all.high_y),
                      of_classes(all.high_x), of_classes(all.area)};
   const Tensor lowest = Tensor::weak_float(context, -std::numeric_limits<double>::infinity());
-  const Tensor begin =
-      least ? less(reshape(least, {}), scores) : full(context, kBool, scores.shape(), 1);
-  const Tensor no = full(context, kBool, {}, 0);
-  const Tensor none = full(context, kInt64, {options.rounds, batch, classes}, -1);
-  const Tensor rounds = positions(context, kInt64, options.rounds, 0, 3);
+  // What a box is: open, left out, or the round that took it, from 1 on.  A round reads and writes
+  // this alone: what it took is put in its place behind the last.
+  const auto marks = [&](int64_t value) { return Tensor::weak_int(context, value); };
+  const Tensor begin = least ? where(less(reshape(least, {}), scores), full(context, kInt32, {}, 0),
+                                     full(context, kInt32, {}, -1))
+                             : full(context, kInt32, scores.shape(), 0);
   const RoundFunction round = [&](const Tensor& number, const std::vector<Tensor>& state) {
-    const Tensor& open = state[0];
-    const Tensor best = argmax(where(open, scores, lowest), 2);
-    const Tensor is_found = any(open, {2});
-    const Tensor corner = unsqueeze(best, {2});
+    const Tensor open = equal(state[0], marks(0));
+    const Tensor corner = unsqueeze(argmax(where(open, scores, lowest), 2), {2});
     const Tensor chosen = take_along_axis(boxes, expand(corner, {batch, classes, Dim(4)}), 1);
     const auto of_one = [&](const Tensor& edge) { return unsqueeze(edge, {2}); };
     const Edges one = edges_of(chosen, options.is_centre);
@@ -87,13 +87,18 @@ Tensor suppress_overlaps(const Tensor& boxes, const Tensor& scores, const Tensor
                       of_one(one.area)};
     const Tensor is_itself = equal(positions(context, kInt64, n, 2, 3), corner);
     const Tensor is_covered = less(reshape(overlap, {}), overlap_of(taken, others));
-    const Tensor left = bit_and(open, equal(bit_or(is_itself, is_covered), no));
-    const Tensor places =
-        where(equal(rounds, number),
-              unsqueeze(where(is_found, best, Tensor::weak_int(context, -1)), {0}), state[1]);
-    return Round{{left, places}, any(left, {0, 1, 2})};
+    const Tensor mark = where(is_itself, cast(add(number, marks(1)), kInt32),
+                              where(is_covered, full(context, kInt32, {}, -1), state[0]));
+    const Tensor next = where(open, mark, state[0]);
+    return Round{{next}, any(equal(next, marks(0)), {0, 1, 2})};
   };
-  return repeat(most, {begin, none}, round)[1];
+  const Tensor last = cast(repeat(most, {begin}, round)[0], kInt64);
+  const Tensor rounds = size_tensor(context, options.rounds);
+  const Tensor place = where(less(marks(0), last), sub(last, marks(1)), rounds);
+  const Tensor by_round =
+      scatter_elements(full(context, kInt64, {batch, classes, options.rounds + Dim(1)}, -1), place,
+                       expand(positions(context, kInt64, n, 2, 3), scores.shape()), 2);
+  return permute(shrink(by_round, {0, 0, 0}, {batch, classes, options.rounds}), {2, 0, 1});
 }
 
 }  // namespace tiny

@@ -1,4 +1,4 @@
-// The table of field numbers against the text of the pinned wheel's onnx.proto.
+// The table of field numbers against the text of the pinned wheel's onnx.proto and onnx-data.proto.
 #include <gtest/gtest.h>
 
 #include <cctype>
@@ -58,6 +58,8 @@ class OnnxProto : public ::testing::Test {
     if (package.empty()) GTEST_SKIP() << tiny::testing::kNoOnnxPackage;
     const SharedBytes file = map_file(package / "onnx.proto");
     names_ = numbered_names(std::string(file.text()));
+    const SharedBytes values = map_file(package / "onnx-data.proto");
+    names_.merge(numbered_names(std::string(values.text())));
     ASSERT_GT(names_.size(), 150u);
   }
   int number(const std::string& name) const {

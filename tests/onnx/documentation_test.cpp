@@ -48,6 +48,8 @@ std::string types_table() {
       text +=
           cat("| `", type.name, "` | ", type.bits < 8 && type.name[0] != 'F' ? "" : "its bits, in ",
               "`", to_string(carrier_of(type)), "` |\n");
+    else if (type.number == kTextType)
+      text += cat("| `", type.name, "` | a number for each text, in `int64` |\n");
     else if (type.ours == ScalarType::Void)
       without.push_back(cat("`", type.name, "`"));
     else

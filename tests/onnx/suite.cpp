@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "engine/observe.h"
+#include "onnx/import/table.h"
 #include "onnx/reader.h"
 #include "tensor/create.h"
 #include "tests/support/process.h"
@@ -41,6 +42,18 @@ std::string first_difference(const std::vector<Tensor>& outputs,
     if (!text.empty()) return cat("output ", i, ": ", text);
   }
   return "";
+}
+
+// Whether another execution made other elements: then types and shapes are what can be wanted.
+bool are_random(const std::vector<Tensor>& outputs, const std::vector<Tensor>& again,
+                const std::vector<HostTensor>& wanted) {
+  bool differ = false;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    const HostTensor one = host_tensor(outputs[i]), other = host_tensor(again[i]);
+    differ |= one.bytes.text() != other.bytes.text();
+    if (one.dtype != wanted[i].dtype || one.shape != wanted[i].shape) return false;
+  }
+  return differ;
 }
 
 Model with_free_sizes(Model model) {
@@ -90,8 +103,14 @@ CaseResult verdict_of_case(const Ref<Context>& context, const std::string& folde
       for (size_t i = 0; i < model->input_count(); ++i) model->input_dtype(i);
       const std::vector<Tensor> outputs =
           model->run(from_host(context, read_numbered(data, "input_")));
-      const std::string text = first_difference(outputs, read_numbered(data, "output_"), tolerance);
-      if (!text.empty()) return {Verdict::Fail, cat("set ", sets, ", ", text)};
+      const std::vector<HostTensor> wanted = read_numbered(data, "output_");
+      const std::string text = first_difference(outputs, wanted, tolerance);
+      const auto again = [&] {
+        return model->run(from_host(context, read_numbered(data, "input_")));
+      };
+      if (!text.empty() &&
+          !(draws_numbers(model->model().graph) && are_random(outputs, again(), wanted)))
+        return {Verdict::Fail, cat("set ", sets, ", ", text)};
     }
     if (sets == 0) return {Verdict::Error, "there is no data"};
     return {Verdict::Pass, ""};

@@ -51,6 +51,19 @@ def roi_align(seed, batch, channels, height, width, size, sampling, pixels, vers
 
 
 @EXAMPLES
+@hypothesis.given(st.integers(0, 2**32), st.integers(1, 9), st.integers(1, 9), st.integers(1, 4),
+                  st.sampled_from((0.1, 1.0, 5.0, 40.0)), st.sampled_from(("half_pixel", "output_half_pixel")))
+def roi_align_by_size(seed, height, width, size, scale, pixels):
+    """As many places as a region has pixels, also of regions that are larger than the picture, or empty."""
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((2, 2, height, width)).astype(np.float32)
+    corners = np.sort(rng.uniform(-2, 12, (5, 2, 2)), axis=1).reshape(5, 4).astype(np.float32)
+    corners[0, 2:] = corners[0, :2]
+    check("RoiAlign", [x, corners, rng.integers(0, 2, 5)], 16, output_height=size, output_width=3, sampling_ratio=0,
+          spatial_scale=scale, mode="avg", coordinate_transformation_mode=pixels)
+
+
+@EXAMPLES
 @hypothesis.given(st.integers(0, 2**32), st.integers(1, 3), st.integers(2, 9), st.integers(2, 9), st.integers(1, 4))
 def max_roi_pool(seed, batch, height, width, size):
     rng = np.random.default_rng(seed)
@@ -88,7 +101,7 @@ def det(seed, n, batch):
     check("Det", [rng.standard_normal((*batch, n, n)).astype(np.float32)], tolerance=1e-3)
 
 
-TESTS = (roi_align, max_roi_pool, deform_conv, det)
+TESTS = (roi_align, roi_align_by_size, max_roi_pool, deform_conv, det)
 
 
 if __name__ == "__main__":

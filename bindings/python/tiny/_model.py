@@ -3,6 +3,7 @@
 import os
 
 from . import native
+from ._model_values import has_values, run_values
 from ._operands import made
 from ._tensor import tensor
 from .methods import export_onnx
@@ -17,8 +18,8 @@ def _input(model, index, value):
     return tensor(value, wanted, context=model.context)
 
 
-def _tensors(self, inputs):
-    """The inputs as tensors, in the model's order."""
+def _ordered(self, inputs):
+    """The inputs in the model's order."""
     if isinstance(inputs, dict):
         by_index = {self.input_index(name): value for name, value in inputs.items()}
         missing = [self.input_name(i) for i in range(self.input_count) if i not in by_index]
@@ -27,12 +28,20 @@ def _tensors(self, inputs):
         inputs = [by_index[i] for i in range(self.input_count)]
     elif len(inputs) != self.input_count:
         raise ValueError(f"the model has {self.input_count} inputs, not {len(inputs)}")
-    return [_input(self, i, value) for i, value in enumerate(inputs)]
+    return inputs
+
+
+def _tensors(self, inputs):
+    """The inputs as tensors, in the model's order."""
+    return [_input(self, i, value) for i, value in enumerate(_ordered(self, inputs))]
 
 
 def _run(self, inputs):
     """The outputs, in the model's order, for inputs in the model's order or in a dict by name: tensors,
-    NumPy arrays and other buffers (copied), nested lists, numbers."""
+    NumPy arrays and other buffers (copied), nested lists, numbers.  What the model says is no tensor of numbers is
+    texts (nested lists of str, or NumPy's arrays of them), a list, a dict, or None for an optional that is not there."""
+    if has_values(self):
+        return run_values(self, _ordered(self, inputs), _input)
     outputs = native.tiny_model_run(self, _tensors(self, inputs), self.output_count)
     return [made(self, output) for output in outputs]
 

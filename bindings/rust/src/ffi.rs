@@ -2294,6 +2294,109 @@ extern "C" {
 }
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
+pub struct tiny_value {
+    _unused: [u8; 0],
+}
+pub type tiny_kind = i32;
+pub const TINY_KIND_TENSOR: _bindgen_ty_15 = 0;
+pub const TINY_KIND_SEQUENCE: _bindgen_ty_15 = 1;
+pub const TINY_KIND_OPTIONAL: _bindgen_ty_15 = 2;
+pub const TINY_KIND_MAP: _bindgen_ty_15 = 3;
+pub const TINY_KIND_SPARSE_TENSOR: _bindgen_ty_15 = 4;
+pub const TINY_KIND_TEXTS: _bindgen_ty_15 = 5;
+pub type _bindgen_ty_15 = ::std::os::raw::c_uint;
+extern "C" {
+    pub fn tiny_value_from_tensor(
+        tensor: *mut tiny_tensor,
+        out: *mut *mut tiny_value,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_value_texts(
+        context: *mut tiny_context,
+        dims: *const i64,
+        ndim: usize,
+        data: *const ::std::os::raw::c_void,
+        bytes: usize,
+        lengths: *const i64,
+        count: usize,
+        out: *mut *mut tiny_value,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_value_sequence(
+        context: *mut tiny_context,
+        elements: *const *mut tiny_value,
+        count: usize,
+        out: *mut *mut tiny_value,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_value_map(
+        keys: *mut tiny_value,
+        values: *mut tiny_value,
+        out: *mut *mut tiny_value,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_value_nothing(context: *mut tiny_context, out: *mut *mut tiny_value)
+        -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_value_load(
+        context: *mut tiny_context,
+        path: *const ::std::os::raw::c_char,
+        kind: tiny_kind,
+        out: *mut *mut tiny_value,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_value_retain(value: *mut tiny_value);
+}
+extern "C" {
+    pub fn tiny_value_release(value: *mut tiny_value);
+}
+extern "C" {
+    pub fn tiny_value_kind(value: *const tiny_value, out: *mut tiny_kind) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_value_count(value: *const tiny_value, out: *mut usize) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_value_element(
+        value: *const tiny_value,
+        index: usize,
+        out: *mut *mut tiny_value,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_value_tensor(value: *const tiny_value, out: *mut *mut tiny_tensor) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_value_shape(
+        value: *const tiny_value,
+        dims: *mut i64,
+        capacity: usize,
+        rank: *mut usize,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_value_text_lengths(
+        value: *const tiny_value,
+        lengths: *mut i64,
+        capacity: usize,
+        count: *mut usize,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_value_read_texts(
+        value: *const tiny_value,
+        data: *mut ::std::os::raw::c_void,
+        bytes: usize,
+    ) -> tiny_status;
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
 pub struct tiny_model {
     _unused: [u8; 0],
 }
@@ -2369,13 +2472,6 @@ extern "C" {
         out: *mut usize,
     ) -> tiny_status;
 }
-pub type tiny_kind = i32;
-pub const TINY_KIND_TENSOR: _bindgen_ty_15 = 0;
-pub const TINY_KIND_SEQUENCE: _bindgen_ty_15 = 1;
-pub const TINY_KIND_OPTIONAL: _bindgen_ty_15 = 2;
-pub const TINY_KIND_MAP: _bindgen_ty_15 = 3;
-pub const TINY_KIND_SPARSE_TENSOR: _bindgen_ty_15 = 4;
-pub type _bindgen_ty_15 = ::std::os::raw::c_uint;
 extern "C" {
     pub fn tiny_model_input_kind(
         model: *const tiny_model,
@@ -2476,6 +2572,18 @@ extern "C" {
         inputs: *const *mut tiny_tensor,
         input_count: usize,
         outputs: *mut *mut tiny_tensor,
+        output_count: usize,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_model_set_seed(model: *mut tiny_model, seed: i64) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_model_run_values(
+        model: *mut tiny_model,
+        inputs: *const *mut tiny_value,
+        input_count: usize,
+        outputs: *mut *mut tiny_value,
         output_count: usize,
     ) -> tiny_status;
 }

@@ -301,10 +301,15 @@ pub struct Kind(pub i32);
 
 impl Kind {
     pub const TENSOR: Kind = Kind(ffi::TINY_KIND_TENSOR as i32);
+    /// a list of values
     pub const SEQUENCE: Kind = Kind(ffi::TINY_KIND_SEQUENCE as i32);
+    /// of a model: a value, or nothing; a value of this kind is nothing
     pub const OPTIONAL: Kind = Kind(ffi::TINY_KIND_OPTIONAL as i32);
+    /// from texts or integers to texts or numbers
     pub const MAP: Kind = Kind(ffi::TINY_KIND_MAP as i32);
     pub const SPARSE_TENSOR: Kind = Kind(ffi::TINY_KIND_SPARSE_TENSOR as i32);
+    /// a tensor of texts: since 0.3
+    pub const TEXTS: Kind = Kind(ffi::TINY_KIND_TEXTS as i32);
 }
 
 pub struct Options {
@@ -2734,6 +2739,143 @@ impl Clone for Module {
     }
 }
 
+pub struct Value {
+    pub(crate) raw: ptr::NonNull<ffi::tiny_value>,
+    pub(crate) context: Context,
+}
+
+// The library's calls wait for each other where they must.
+unsafe impl Send for Value {}
+unsafe impl Sync for Value {}
+
+impl Value {
+    pub(crate) fn from_raw(raw: *mut ffi::tiny_value, context: Context) -> Value {
+        let raw = ptr::NonNull::new(raw).expect("the library gave no handle");
+        Value { raw, context }
+    }
+    /// The context that this lives in.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    pub fn from_tensor(tensor: &Tensor) -> Result<Value> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_value_from_tensor(tensor.raw.as_ptr(), &mut out) })?;
+        Ok(Value::from_raw(out, tensor.context.clone()))
+    }
+
+    /// Texts of this shape, row-major, which are copied: `data` has them one after the other, `lengths` how many bytes each has.  They are UTF-8 by agreement, and may hold any bytes.
+    pub fn texts(context: &Context, dims: &[i64], data: &[u8], lengths: &[i64]) -> Result<Value> {
+        let dims_count = count(&[Some(dims)])?;
+        let lengths_count = count(&[Some(lengths)])?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_value_texts(context.raw.as_ptr(), pointer(Some(dims)), dims_count, data.as_ptr() as *const _, data.len(), pointer(Some(lengths)), lengths_count, &mut out) })?;
+        Ok(Value::from_raw(out, context.clone()))
+    }
+
+    pub fn sequence(context: &Context, elements: &[&Value]) -> Result<Value> {
+        crate::support::at_least_one(elements.len())?;
+        let elements_raw: Vec<_> = elements.iter().map(|o| o.raw.as_ptr() as *const _).collect();
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_value_sequence(context.raw.as_ptr(), elements_raw.as_ptr() as *const _, elements_raw.len(), &mut out) })?;
+        Ok(Value::from_raw(out, context.clone()))
+    }
+
+    /// A map: `keys` are texts or a tensor of TINY_INT64, `values` texts or a tensor, each of one axis, equally many.
+    pub fn map(&self, values: &Value) -> Result<Value> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_value_map(self.raw.as_ptr(), values.raw.as_ptr(), &mut out) })?;
+        Ok(Value::from_raw(out, self.context.clone()))
+    }
+
+    /// The value of an optional that is not there.
+    pub fn nothing(context: &Context) -> Result<Value> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_value_nothing(context.raw.as_ptr(), &mut out) })?;
+        Ok(Value::from_raw(out, context.clone()))
+    }
+
+    /// The value in a file of ONNX's test data (.pb), which says its kind nowhere itself: `kind` is the model's.
+    pub fn load(context: &Context, path: &str, kind: Kind) -> Result<Value> {
+        let path = c_text(Some(path))?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_value_load(context.raw.as_ptr(), path.as_ref().map_or(ptr::null(), |t| t.as_ptr()), kind.0, &mut out) })?;
+        Ok(Value::from_raw(out, context.clone()))
+    }
+
+    pub fn kind(&self) -> Result<Kind> {
+        let mut out = 0i32;
+        check(unsafe { ffi::tiny_value_kind(self.raw.as_ptr(), &mut out) })?;
+        Ok(Kind(out))
+    }
+
+    /// Of a sequence its elements, of a map 2: its keys and its values; else 0.
+    pub fn count(&self) -> Result<usize> {
+        let mut out: usize = 0;
+        check(unsafe { ffi::tiny_value_count(self.raw.as_ptr(), &mut out) })?;
+        Ok(out)
+    }
+
+    pub fn element(&self, index: usize) -> Result<Value> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_value_element(self.raw.as_ptr(), index, &mut out) })?;
+        Ok(Value::from_raw(out, self.context.clone()))
+    }
+
+    /// Of a value that is a tensor of numbers.
+    pub fn tensor(&self) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_value_tensor(self.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// Of texts, as tiny_tensor_shape.
+    pub fn shape(&self) -> Result<Vec<i64>> {
+        let mut dims_count = 0usize;
+        let mut dims: Vec<i64> = vec![0; GUESS];
+        check(unsafe { ffi::tiny_value_shape(self.raw.as_ptr(), dims.as_mut_ptr(), dims.len(), &mut dims_count) })?;
+        if dims_count > dims.len() {
+            dims.resize(dims_count, Default::default());
+            check(unsafe { ffi::tiny_value_shape(self.raw.as_ptr(), dims.as_mut_ptr(), dims.len(), &mut dims_count) })?;
+        }
+        dims.truncate(dims_count);
+        Ok(dims)
+    }
+
+    /// Writes the bytes that min(count, capacity) texts have each, row-major; `count` gets how many texts there are.
+    pub fn text_lengths(&self) -> Result<Vec<i64>> {
+        let mut lengths_count = 0usize;
+        let mut lengths: Vec<i64> = vec![0; GUESS];
+        check(unsafe { ffi::tiny_value_text_lengths(self.raw.as_ptr(), lengths.as_mut_ptr(), lengths.len(), &mut lengths_count) })?;
+        if lengths_count > lengths.len() {
+            lengths.resize(lengths_count, Default::default());
+            check(unsafe { ffi::tiny_value_text_lengths(self.raw.as_ptr(), lengths.as_mut_ptr(), lengths.len(), &mut lengths_count) })?;
+        }
+        lengths.truncate(lengths_count);
+        Ok(lengths)
+    }
+
+    /// Writes all texts one after the other; `bytes` must be the sum of their lengths.
+    pub fn read_texts(&self, data: &mut [u8]) -> Result<()> {
+        check(unsafe { ffi::tiny_value_read_texts(self.raw.as_ptr(), mut_pointer(data), data.len()) })?;
+        Ok(())
+    }
+}
+
+impl Drop for Value {
+    fn drop(&mut self) {
+        unsafe { ffi::tiny_value_release(self.raw.as_ptr()) }
+    }
+}
+
+impl Clone for Value {
+    /// Another reference to the same object.
+    fn clone(&self) -> Value {
+        unsafe { ffi::tiny_value_retain(self.raw.as_ptr()) }
+        Value::from_raw(self.raw.as_ptr(), self.context.clone())
+    }
+}
+
 pub struct Model {
     pub(crate) raw: ptr::NonNull<ffi::tiny_model>,
     pub(crate) context: Context,
@@ -2822,6 +2964,7 @@ impl Model {
         Ok(out)
     }
 
+    /// What an input or output is.  A model with others than tensors of numbers is run by tiny_model_run_values; compiling it is TINY_ERROR_UNSUPPORTED.
     pub fn input_kind(&self, index: usize) -> Result<Kind> {
         let mut out = 0i32;
         check(unsafe { ffi::tiny_model_input_kind(self.raw.as_ptr(), index, &mut out) })?;
@@ -2931,7 +3074,21 @@ impl Model {
         Ok(outputs.into_iter().map(|o| Tensor::from_raw(o, self.context.clone())).collect())
     }
 
-    /// Makes the model a part of the caller's graph: its outputs for these inputs, in the model's order, not computed. Inputs may be any tensors of the model's dtypes and shapes: placeholders (tiny_input), results, outputs of other models; a scalar takes the model's dtype.  `outputs` receives `output_count` new tensors, for operations, tiny_realize or tiny_program_compile like any other.  Elements that decide shapes are read now: they must follow from computed tensors and constants, or it is TINY_ERROR_UNSUPPORTED.  The model may be released.
+    /// Begins anew the random numbers of the model's programs, of which each execution draws others: the next draws what the first one does with this `seed`, which is 0 before.  Operators that have a seed of their own look at none. Since 0.3.
+    pub fn set_seed(&self, seed: i64) -> Result<()> {
+        check(unsafe { ffi::tiny_model_set_seed(self.raw.as_ptr(), seed) })?;
+        Ok(())
+    }
+
+    /// tiny_model_run with values, which need not be tensors: texts, lists, optional values and maps, as the model says.  Each of its programs is for lists of certain lengths and tensors of certain sizes; texts may be any.  `outputs` receives `output_count` new values.  A map of ai.onnx.ml.ZipMap, for which tiny_model_run gives the columns of its values, is one here.  Since 0.3.
+    pub fn run_values(&self, inputs: &[&Value], output_count: usize) -> Result<Vec<Value>> {
+        let inputs_raw: Vec<_> = inputs.iter().map(|o| o.raw.as_ptr() as *const _).collect();
+        let mut outputs = vec![ptr::null_mut(); output_count];
+        check(unsafe { ffi::tiny_model_run_values(self.raw.as_ptr(), inputs_raw.as_ptr() as *const _, inputs_raw.len(), outputs.as_mut_ptr(), outputs.len()) })?;
+        Ok(outputs.into_iter().map(|o| Value::from_raw(o, self.context.clone())).collect())
+    }
+
+    /// Makes the model a part of the caller's graph: its outputs for these inputs, in the model's order, not computed. Inputs may be any tensors of the model's dtypes and shapes: placeholders (tiny_input), results, outputs of other models; a scalar takes the model's dtype.  `outputs` receives `output_count` new tensors, for operations, tiny_realize or tiny_program_compile like any other.  Elements that decide shapes are read now: they must follow from computed tensors and constants, or it is TINY_ERROR_UNSUPPORTED.  Random numbers are drawn once, as one execution would; those of the next call are others.  The model may be released.
     pub fn apply(&self, inputs: &[&Tensor], output_count: usize) -> Result<Vec<Tensor>> {
         let inputs_raw: Vec<_> = inputs.iter().map(|o| o.raw.as_ptr() as *const _).collect();
         let mut outputs = vec![ptr::null_mut(); output_count];

@@ -1,0 +1,101 @@
+"""Values of models that are no tensors of numbers: texts as (nested) lists of str, or NumPy's arrays of them; lists;
+dicts; None where an optional value is not there."""
+
+import array
+import math
+
+from . import native
+from ._operands import made
+from ._tensor import tensor
+from .methods import Kind
+from .native import Tensor, Value
+
+
+def _texts(context, given):
+    """The value of a text, of nested lists of texts, or of what has them as `tolist()`."""
+    given = given.tolist() if hasattr(given, "tolist") else given
+    shape, flat = [], [given]
+    while flat and isinstance(flat[0], (list, tuple)):
+        shape.append(len(flat[0]))
+        if any(not isinstance(part, (list, tuple)) or len(part) != shape[-1] for part in flat):
+            raise ValueError("nested lists of texts differ in length")
+        flat = [one for part in flat for one in part]
+    wrong = [one for one in flat if not isinstance(one, (str, bytes))]
+    if wrong:
+        raise TypeError(f"texts are wanted, not {type(wrong[0]).__name__}")
+    parts = [one if isinstance(one, bytes) else one.encode("utf-8", "surrogateescape") for one in flat]
+    if math.prod(shape) != len(parts):
+        raise ValueError("nested lists of texts differ in depth")
+    return Value.texts(context, shape, b"".join(parts), [len(part) for part in parts])
+
+
+def _has_texts(given):
+    while isinstance(given, (list, tuple)) and given:
+        given = given[0]
+    return isinstance(given, (str, bytes)) or getattr(getattr(given, "dtype", None), "kind", "") in ("U", "S", "O")
+
+
+def value_of(context, given, kind=None):
+    """What a model takes for what Python has; `kind` is the model's, if it is known."""
+    if isinstance(given, Value):
+        return given
+    if given is None:
+        return Value.nothing(context)
+    if isinstance(given, dict):
+        keys, values = list(given), list(given.values())
+        if _has_texts(keys):
+            names = _texts(context, keys)
+        else:
+            names = Value.from_tensor(tensor(array.array("q", keys), context=context))
+        return names.map(value_of(context, values, Kind.TEXTS if _has_texts(values) else Kind.TENSOR))
+    if kind == Kind.SEQUENCE or (kind != Kind.TENSOR and isinstance(given, (list, tuple)) and not _has_texts(given)):
+        return Value.sequence(context, [value_of(context, one) for one in given])
+    if kind == Kind.TEXTS or (kind != Kind.TENSOR and _has_texts(given)):
+        return _texts(context, given)
+    return Value.from_tensor(given if isinstance(given, Tensor) else tensor(given, context=context))
+
+
+def _nested(flat, shape):
+    """The list of texts by their shape; the one text of no shape."""
+    if not shape:
+        return flat[0]
+    step = math.prod(shape[1:])
+    return [_nested(flat[i * step:(i + 1) * step], shape[1:]) for i in range(shape[0])]
+
+
+def content_of(model, value):
+    """What Python has for what a model made: a Tensor, texts, a list, a dict, or None."""
+    kind = value.kind
+    if kind == Kind.TENSOR:
+        return made(model, native.tiny_value_tensor(value))
+    if kind == Kind.TEXTS:
+        lengths = value.text_lengths
+        content = bytearray(sum(lengths))
+        value.read_texts(content)
+        flat, at = [], 0
+        for length in lengths:
+            flat.append(content[at:at + length].decode("utf-8", "surrogateescape"))
+            at += length
+        return _nested(flat, value.shape)
+    if kind == Kind.OPTIONAL:
+        return None
+    parts = [content_of(model, value.element(i)) for i in range(value.count)]
+    if kind == Kind.SEQUENCE:
+        return parts
+    keys, values = (part if isinstance(part, list) else part.tolist() for part in parts)
+    return dict(zip(keys, values))
+
+
+def has_values(model):
+    """Whether an input or output of the model is no tensor of numbers."""
+    return any(model.input_kind(i) != Kind.TENSOR for i in range(model.input_count)) or \
+        any(model.output_kind(i) != Kind.TENSOR for i in range(model.output_count))
+
+
+def run_values(model, inputs, as_tensor):
+    """The outputs for inputs in the model's order, those that are tensors made by as_tensor(model, index, input)."""
+    kinds = [model.input_kind(i) for i in range(len(inputs))]
+    given = [Value.from_tensor(as_tensor(model, i, one)) if kind == Kind.TENSOR and not isinstance(one, Value) else
+             value_of(model.context, one, kind) for i, (kind, one) in enumerate(zip(kinds, inputs))]
+    outputs = native.tiny_model_run_values(model, given, model.output_count)
+    return [content_of(model, made(model, output)) for output in outputs]
