@@ -10,6 +10,7 @@
 #include "engine/kernel_cache.h"
 #include "engine/observe.h"
 #include "engine/records.h"
+#include "runtime/in_flight.h"
 
 namespace {
 
@@ -225,8 +226,10 @@ tiny_status tiny_context_set_int(tiny_context* context, const char* key, int64_t
 }
 
 tiny_status tiny_context_synchronize(tiny_context* context) {
-  // Calls have waited for what they gave the device by the time that they return.
-  return tiny::guarded(__func__, [&] { tiny::required(context, "context"); });
+  return tiny::guarded(__func__, [&] {
+    tiny::Device& device = tiny::required(context, "context").core->device();
+    if (device.is_late()) device.in_flight().wait();
+  });
 }
 
 void tiny_context_retain(tiny_context* context) {

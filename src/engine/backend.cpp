@@ -287,6 +287,13 @@ BackendInfo c_info() {
           .reason = has_c_renderer() ? "" : kNoC};
 }
 
+BackendInfo far_info() {
+  return {.name = "far",
+          .description = "the interpreter in memory of its own, for tests of what the host sees",
+          .available = has_far_device(),
+          .reason = has_far_device() ? "" : kNoFarDevice};
+}
+
 // A kind of device: how one is made, and what there is of it.
 struct BackendKind {
   const char* name;
@@ -305,8 +312,7 @@ constexpr BackendKind kKinds[] = {
      list_opencl_backends},
     {"cuda", make_cuda_backend, true, "NVIDIA's GPUs, by their driver", nullptr,
      list_cuda_backends},
-    {"far", make_far, false,
-     "the interpreter in memory of its own, for tests of what the host sees", nullptr, nullptr},
+    {"far", make_far, false, nullptr, far_info, nullptr},
     {"null", make_null, false, "computes nothing; all before the launch is real", nullptr, nullptr},
 };
 
@@ -325,7 +331,8 @@ DeviceName parse_device(const std::string& device) {
   }
   const char* begin = device.c_str() + (colon == std::string::npos ? device.size() : colon + 1);
   const char* end = device.c_str() + device.size();
-  const bool is_named = colon == std::string::npos ||
+  const bool is_named =
+      colon == std::string::npos ||
       (begin != end && std::all_of(begin, end, [](char ch) { return ch >= '0' && ch <= '9'; }));
   require(out.kind && is_named, Status::InvalidArgument, "unknown device \"", device,
           "\"; known: ", join(names, ", "));

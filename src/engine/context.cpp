@@ -100,7 +100,7 @@ Ref<Storage> Context::allocate(int64_t bytes) {
 
 Ref<Storage> Context::from_host(const void* data, int64_t bytes) {
   Ref<Storage> storage = allocate(bytes);
-  const Ref<Queue> queue = device().make_queue();
+  const Ref<Queue> queue = bytes > kPieceBytes ? device().make_queue() : nullptr;
   for_each_piece_of(bytes, 1, &stop_, [&](int64_t at, int64_t size) {
     device().copy_in(queue.get(), storage->memory(), at, static_cast<const std::byte*>(data) + at,
                      size);

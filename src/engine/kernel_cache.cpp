@@ -61,6 +61,10 @@ bool is_scalar(const LinearProgram& program) {
          std::ranges::any_of(program.ops, [](const LinearOp& op) { return op.op == Op::Loop; });
 }
 
+bool has_checks(const LinearProgram& program) {
+  return std::ranges::any_of(program.ops, [](const LinearOp& op) { return op.op == Op::Check; });
+}
+
 constexpr double kSearchSecondsMax = 120;  // for one kernel, however wide the search
 
 std::string list_key(const std::string& kernel_key) {
@@ -244,6 +248,7 @@ LinearProgram KernelCache::take(Fresh& fresh, LoweredKernel& made) {
   compiled.info.name = result.program.name;
   compiled.info.options = result.options;
   compiled.info.scalar = is_scalar(result.program);
+  compiled.info.checks = has_checks(result.program);
   compiled.info.linear_ops = static_cast<int64_t>(result.program.ops.size());
   compiled.info.operations = result.operations;
   compiled.info.bytes = result.bytes;

@@ -61,6 +61,8 @@ Program::Program(Plan plan) : Plan(std::move(plan)) {
       if (of != Motion::kNone) movers[of].push_back(i);
     moved[slot.motion.loop].push_back(i);
   }
+  is_asked = !sizes.empty() || std::ranges::any_of(loops, &TapeLoop::is_counted) ||
+             std::ranges::any_of(tape, [](const TapeEntry& entry) { return entry.info.checks; });
 }
 
 LaunchFigures launch_figures(const KernelInfo& kernel, std::span<const int64_t> variables) {
@@ -101,9 +103,10 @@ bool overlap(const Storage& a, int64_t a_bytes, const Storage& b, int64_t b_byte
          b.byte_offset() < a.byte_offset() + a_bytes;
 }
 
-Run::Run(Ref<Program> program) : program_(std::move(program)) {
+Run::Run(Ref<Program> program, bool is_once) : program_(std::move(program)) {
   const Program& p = *program_;
-  queue_ = p.device->make_queue();
+  given_.is_once = is_once;
+  if (!p.device->is_late()) queue_ = p.device->make_queue();
   bound_.resize(p.slots.size());
   is_tensors_.resize(p.slots.size());
   slots_.resize(p.slots.size());
@@ -140,17 +143,18 @@ void Run::make_launches(std::optional<LaunchList> list) {
   }
   for (size_t i = 0; i < slots_.size(); ++i)
     if (slots_[i].buffer) set_argument(i, slots_[i]);
-  prepared_.clear();
+  given_.parts.clear();
+  given_.needs = nullptr;
   for (const LaunchPart& part : of.parts)
-    prepared_.push_back(
-        program_->device->prepare(std::span(launches_).subspan(part.first, part.end - part.first)));
+    if (!given_.is_once) given_.parts.push_back(program_->device->prepare(launches_of(part)));
   timing_.seconds.reserve(program_->tape.size());
   timing_.launches.reserve(launches_.size());
 }
 
 void Run::set_argument(size_t slot, Argument argument) {
   slots_[slot] = argument;
-  changed_ = true;
+  given_.has_changed = true;
+  given_.needs = nullptr;
   if (launches_.empty()) return;
   for (const SlotUse& use : list().uses[slot]) arguments_[use.argument] = argument;
   for (const uint32_t mover : program_->movers[slot]) move(mover);
@@ -182,7 +186,7 @@ void Run::move(size_t slot) {
 
 // The same of a scan whose steps the run counts, before this step, or behind so many.
 void Run::move_to(size_t slot, int64_t step) {
-  changed_ = true;
+  given_.has_changed = true;
   const Argument argument = part_of(program_->slots[slot].motion, step, step);
   for (const SlotUse& use : list().uses[slot]) arguments_[use.argument] = argument;
 }
@@ -224,7 +228,7 @@ void Run::fit_to_variables() {
     require(room >= needed, Status::InvalidArgument, "the bound memory has ", room, " bytes of ",
             needed);
   }
-  changed_ = fits_ = true;
+  given_.has_changed = fits_ = true;
 }
 
 // Gives the launches the present values: those of their kernels, and the parts of what moves.
@@ -242,7 +246,7 @@ void Run::use_variables() {
     const int64_t threads = extent.value(variables(entry));
     launches_[i].end = extent.is_const() && threads == 0 ? 1 : threads;
   }
-  changed_ = true;
+  given_.has_changed = true;
 }
 
 // The sizes that the run has computed before this entry, from `next` on; the greatest ones where an
@@ -345,10 +349,13 @@ void Run::execute(const StopSignal& stop) {
             Status::InvalidArgument, "an input or output is not bound");
   const Turn turn(*program_, bound_, is_tensors_);
   p.device->counts().interpreted.fetch_add(list().interpreted, std::memory_order_relaxed);
-  p.device->clear_status(*queue_);
   timing_.seconds.clear();
   timing_.launches.clear();
   const bool is_timed = timing_.is_on || (p.observer && p.observer->times_launches());
+  if (p.device->is_late() && !p.is_asked && !is_timed) return give(stop);
+  if (p.device->is_late()) p.device->in_flight().wait();  // this comes after
+  if (!queue_) queue_ = p.device->make_queue();
+  p.device->clear_status(*queue_);
   const Ref<Event> begin = is_timed ? p.device->record(*queue_) : nullptr;
   size_t sizes = 0;  // that are known
   execute_parts(stop, [&](const LaunchPart& part) {
@@ -357,7 +364,7 @@ void Run::execute(const StopSignal& stop) {
     if (is_timed)
       execute_timed(part.first, part.end, *begin, stop);
     else
-      execute_part(static_cast<size_t>(&part - list().parts.data()), stop);
+      execute_part(static_cast<size_t>(&part - list().parts.data()), *queue_, stop);
   });
   read_sizes(UINT32_MAX, sizes);
   if (timing_.is_on) {
@@ -369,10 +376,34 @@ void Run::execute(const StopSignal& stop) {
                                    check_position(status), " of the index tensor"));
 }
 
-void Run::execute_part(size_t part, const StopSignal& stop) {
-  if (std::exchange(changed_, false))
-    for (const Ref<Prepared>& prepared : prepared_) prepared->changed();
-  prepared_[part]->run(queue_.get(), stop);
+void Run::execute_part(size_t part, const Queue& queue, const StopSignal& stop) {
+  if (given_.is_once)
+    return program_->device->launch_all(&queue, launches_of(list().parts[part]), stop);
+  if (std::exchange(given_.has_changed, false))
+    for (const Ref<Prepared>& prepared : given_.parts) prepared->changed();
+  given_.parts[part]->run(&queue, stop);
+}
+
+// Gives the device all launches, and waits for none.
+void Run::give(const StopSignal& stop) {
+  InFlight& in_flight = program_->device->in_flight();
+  stop.check();
+  for (const LaunchPart& part : list().parts) count_launches(part);
+  in_flight.give(needs(), [&](const Queue& queue) {
+    const bool stays = program_->device->keeps_signals();
+    for (size_t part = 0; part < list().parts.size(); ++part)
+      execute_part(part, queue, stays ? in_flight.never() : stop);
+  });
+}
+
+Ref<const Needs> Run::needs() {
+  if (given_.needs) return given_.needs;
+  std::vector<Ref<Buffer>> buffers;
+  for (const Argument& slot : slots_)
+    if (slot.buffer) buffers.emplace_back(slot.buffer);
+  std::vector<Ref<RefCounted>> others(given_.parts.begin(), given_.parts.end());
+  for (const TapeEntry& entry : program_->tape) others.emplace_back(entry.executable);
+  return given_.needs = make_ref<const Needs>(std::move(buffers), std::move(others));
 }
 
 // In the device's counts, before they run.

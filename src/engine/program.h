@@ -19,6 +19,7 @@
 #include "ir/kernel.h"
 #include "ir/target.h"
 #include "runtime/device.h"
+#include "runtime/in_flight.h"
 
 namespace tiny {
 
@@ -65,6 +66,7 @@ struct KernelInfo {
   std::optional<OfSizes> of_sizes;  // of a kernel that has some
   bool interpreted = false;
   bool scalar = false;  // loops without any vector
+  bool checks = false;  // an index of the data: whether it is in range, the run says
   bool cached = false;  // compiled before this program was
   std::vector<KernelParam> params;
   std::string file;  // its name in the disk cache; empty: it has none
@@ -156,6 +158,9 @@ class Program : public RefCounted, public Plan {
   std::vector<uint32_t> input_slots;          // by number; of an input that nothing reads: kNoSlot
   std::vector<uint32_t> output_slots;         // by number
   std::vector<uint32_t> written_slots;        // captured memory that the program writes
+  // Whether a run reads something on its way: a status, a count, a size.  A late device has any
+  // other one in flight when it returns.
+  bool is_asked = false;
 };
 
 // Whether the first bytes of two pieces of memory meet.
@@ -164,7 +169,8 @@ bool overlap(const Storage& a, int64_t a_bytes, const Storage& b, int64_t b_byte
 // One execution: bindings and arena.  One thread at a time uses a run.
 class Run : public RefCounted {
  public:
-  explicit Run(Ref<Program> program);
+  // What is executed once need not be prepared for the next time.
+  explicit Run(Ref<Program> program, bool is_once = false);
 
   void bind_input(int64_t number, Ref<Storage> storage);
   // Error{InvalidArgument} if the program writes to memory that the input would have.
@@ -225,7 +231,12 @@ class Run : public RefCounted {
   void execute_parts(const StopSignal& stop, const Part& execute);
   template <class Part>
   void execute_counted(const LaunchPart& part, const StopSignal& stop, const Part& execute);
-  void execute_part(size_t part, const StopSignal& stop);
+  std::span<const Launch> launches_of(const LaunchPart& part) const {
+    return std::span(launches_).subspan(part.first, part.end - part.first);
+  }
+  void execute_part(size_t part, const Queue& queue, const StopSignal& stop);
+  void give(const StopSignal& stop);
+  Ref<const Needs> needs();
   void count_launches(const LaunchPart& part);
   void read_sizes(uint32_t entry, size_t& next);
   void use_variables();
@@ -238,6 +249,13 @@ class Run : public RefCounted {
     std::vector<int64_t> of_program;
     std::vector<int64_t> of_entries;  // of all entries, one after the other
     std::vector<size_t> begins;       // by entry: where its own begin; and their end
+  };
+  // Launches as the device has them.
+  struct Given {
+    bool is_once = false;
+    std::vector<Ref<Prepared>> parts;  // of the list; none of what is executed once
+    bool has_changed = false;          // since they were last executed
+    Ref<const Needs> needs;            // of all; null: as yet unknown
   };
   struct Timing {
     bool is_on = false;
@@ -255,9 +273,8 @@ class Run : public RefCounted {
   bool fits_ = false;                   // extents and arena are those of the variables' values
   std::optional<LaunchList> own_list_;  // where variables decide
   std::vector<Launch> launches_;
-  std::vector<Ref<Prepared>> prepared_;  // by the list's parts
-  bool changed_ = false;                 // launches, since they were last executed
-  Ref<Queue> queue_;
+  Given given_;
+  Ref<Queue> queue_;  // of executions that are waited for; null before the first
   StopSignal stop_;
   Timing timing_;
 };

@@ -86,7 +86,7 @@ Ref<Run> bound_run(Context& context, Plan plan, Placement placement,
                    std::vector<Ref<Storage>>& memory) {
   const Ref<Program> program = make_program(context, std::move(plan));
   program->is_exclusive = false;  // its writes are versions, which the graph knows
-  const Ref<Run> run = make_ref<Run>(program);
+  const Ref<Run> run = make_ref<Run>(program, true);
   ResultMemory results(context,
                        placement == Placement::Together ? program->slots : std::span<const Slot>());
   for (const Slot& slot : program->slots) {
@@ -201,12 +201,10 @@ Elements elements_of(Context& context, const UOp& node) {
 void read(Context& context, const UOp& node, void* data, int64_t bytes) {
   if (bytes == 0) return;
   const Elements elements = elements_of(context, node);
-  const Ref<Queue> queue = context.device().make_queue();
   for_each_piece_of(bytes, 1, &context.stop(), [&](int64_t at, int64_t size) {
-    context.device().copy_out(queue.get(), static_cast<std::byte*>(data) + at,
+    context.device().copy_out(nullptr, static_cast<std::byte*>(data) + at,
                               elements.storage->memory(), elements.offset + at, size);
   });
-  context.device().wait(queue.get());
 }
 
 Ref<Storage> copy_to(Device& device, Context& context, const UOp& node, int64_t bytes) {

@@ -142,7 +142,7 @@ std::string encode_kernel(const StoredKernel& kernel) {
     info.of_sizes->operations.write(out);
     info.of_sizes->bytes.write(out);
   }
-  out.number(info.interpreted).number(info.scalar);
+  out.number(info.interpreted).number(info.scalar).number(info.checks);
   write_all(out, info.params, [&](const KernelParam& param) {
     out.number(param.element.scalar).number(param.element.lanes);
     out.number(param.read).number(param.written);
@@ -175,6 +175,7 @@ std::optional<StoredKernel> decode_kernel(std::string_view bytes) {
   }
   kernel.info.interpreted = read_bool(in);
   kernel.info.scalar = read_bool(in);
+  kernel.info.checks = read_bool(in);
   kernel.info.params = read_all<KernelParam>(in, [&] {
     KernelParam param;
     param.element.scalar = in.number<decltype(param.element.scalar)>();

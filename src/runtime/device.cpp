@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/pieces.h"
+#include "runtime/in_flight.h"
 
 namespace tiny {
 
@@ -48,8 +49,29 @@ void MemoryUse::take(int64_t bytes) {
                                  "; a higher one is set with the option \"memory_limit\""));
 }
 
+Device::Device() : in_flight_(std::make_unique<InFlight>(*this)) {
+}
+
+Device::~Device() = default;
+
+void Device::settle(const Buffer& buffer) {
+  in_flight_->wait_for(buffer);
+}
+
+// What is in flight holds memory.
 Ref<Buffer> Device::allocate(int64_t bytes) {
   require(bytes >= 0, Status::InvalidArgument, "a buffer of ", bytes, " bytes");
+  if (!is_late()) return allocate_now(bytes);
+  try {
+    return allocate_now(bytes);
+  } catch (const Error& e) {
+    const bool is_short = e.status() == Status::OutOfMemory || e.status() == Status::Limit;
+    if (!is_short || !in_flight_->wait()) throw;
+  }
+  return allocate_now(bytes);
+}
+
+Ref<Buffer> Device::allocate_now(int64_t bytes) {
   memory_->take(bytes);
   Ref<Buffer> buffer;
   try {
@@ -100,12 +122,11 @@ void copy_between(const Argument& to, const Argument& from, int64_t bytes, const
   // The host's own memory needs no other between.
   std::byte* into = to.buffer->host();
   const std::byte* data = from.buffer->host();
-  std::vector<std::byte> between(
-      into || data ? 0 : static_cast<size_t>(std::min(bytes, kPieceBytes)));
+  std::vector<std::byte> between(into || data ? 0
+                                              : static_cast<size_t>(std::min(bytes, kPieceBytes)));
   for_each_piece_of(bytes, 1, &stop, [&](int64_t at, int64_t size) {
     std::byte* taken = into ? into + to.byte_offset + at : between.data();
-    if (into || !data)
-      source.copy_out(nullptr, taken, *from.buffer, from.byte_offset + at, size);
+    if (into || !data) source.copy_out(nullptr, taken, *from.buffer, from.byte_offset + at, size);
     if (into) return;
     target.copy_in(nullptr, *to.buffer, to.byte_offset + at,
                    data ? data + from.byte_offset + at : taken, size);

@@ -5,7 +5,8 @@
 // returned, buffers, code, memory of the host and the stop signal that it names must stay.  What
 // was given to one queue is done in that order; what was given to another comes after nothing.
 // Host devices do the work before they return, which a caller must not rely on.  Without a queue
-// (null) all do.
+// (null) all do.  What nobody waits for is `in_flight`; copies come after what is in flight with
+// their buffers.
 #pragma once
 
 #include <atomic>
@@ -24,6 +25,7 @@
 namespace tiny {
 
 class Device;
+class InFlight;
 
 // How many bytes the buffers of a device take, and how many they may.  Outlives the device: its
 // buffers may.
@@ -153,7 +155,8 @@ struct DeviceCounts {
 
 class Device {
  public:
-  virtual ~Device() = default;
+  Device();
+  virtual ~Device();
   DeviceCounts& counts() { return counts_; }
   virtual const std::string& name() const = 0;
 
@@ -164,6 +167,12 @@ class Device {
   // Bytes of buffers that are gone and whose memory is kept for the next ones.
   virtual int64_t kept_bytes() { return 0; }
   virtual void release_kept() {}
+  // Whether its queues do things later.
+  virtual bool is_late() const { return false; }
+  // What of a late device nobody has waited for.
+  InFlight& in_flight() { return *in_flight_; }
+  // Whether a signal that launches are given must stay until they are done.
+  virtual bool keeps_signals() const { return is_late(); }
   // Where later buffers come from, of a device that sees the host's memory.
   void set_allocator(const Allocator& allocator) { allocator_ = allocator; }
   // Whether its memory is the host's: buffers have an address, and `wrap` takes the caller's.
@@ -210,16 +219,26 @@ class Device {
   virtual int64_t status(const Queue& queue) = 0;
   // When what was given before is done.
   virtual Ref<Event> record(const Queue& queue) = 0;
+  // By an event whose time nobody asks any more (may be null), where the device can.
+  virtual Ref<Event> record_again(const Queue& queue, Ref<Event>) { return record(queue); }
+  // Any thread may wait, and ask, while the queue lives; what waits leaves later work as it is.
+  virtual void wait_until(const Event&) {}
+  virtual bool has_happened(const Event&) { return true; }
   // From one to the other, by the device's clock; both have happened.
   virtual double seconds(const Event& from, const Event& to) const = 0;
 
  protected:
   virtual Ref<Buffer> make_buffer(int64_t bytes) = 0;
+  // Before a copy: what is in flight with the buffer is done.
+  void settle(const Buffer& buffer);
 
  private:
+  Ref<Buffer> allocate_now(int64_t bytes);
+
   DeviceCounts counts_;
   Allocator allocator_;
   Ref<MemoryUse> memory_ = make_ref<MemoryUse>();
+  std::unique_ptr<InFlight> in_flight_;
 };
 
 // Copies between two devices, by their driver where it can and else over the host; all before was

@@ -118,24 +118,28 @@ void TensorRun::bind_output(size_t index, void* data, int64_t bytes) {
 
 void TensorRun::copy_from_caller() {
   if (context_->device().sees_host()) return;
+  bool any = false;
   for (size_t i = 0; i < inputs_.size(); ++i) {
     const OfCaller& memory = inputs_[i].memory;
-    if (memory.is_bound && input_ports_[i].number >= 0)
-      context_->device().copy_in(queue_.get(), *memory.buffer, 0, memory.data,
-                                 memory.buffer->bytes());
+    if (!memory.is_bound || input_ports_[i].number < 0) continue;
+    context_->device().copy_in(queue_.get(), *memory.buffer, 0, memory.data,
+                               memory.buffer->bytes());
+    any = true;
   }
-  context_->device().wait(queue_.get());
+  if (any) context_->device().wait(queue_.get());
 }
 
 void TensorRun::copy_to_caller() {
   if (context_->device().sees_host()) return;
+  bool any = false;
   for (const Output& output : outputs_) {
     const OfCaller& memory = output.memory;
-    if (memory.is_bound)
-      context_->device().copy_out(queue_.get(), memory.data, *memory.buffer, 0,
-                                  memory.buffer->bytes());
+    if (!memory.is_bound) continue;
+    context_->device().copy_out(queue_.get(), memory.data, *memory.buffer, 0,
+                                memory.buffer->bytes());
+    any = true;
   }
-  context_->device().wait(queue_.get());
+  if (any) context_->device().wait(queue_.get());
 }
 
 }  // namespace tiny

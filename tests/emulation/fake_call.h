@@ -19,6 +19,7 @@ struct FakeCall {
   FakeCall(const char* symbol, Needs needs)
       : driver(FakeDriver::get()), guard(driver.lock), result(driver.planned(symbol)) {
     ++driver.calls;
+    ++driver.calls_of[symbol];
     if (result != cuda::kSuccess) {
       // What a device does not outlive, this one does not.
       if (context() && result >= cuda::kIllegalAddress && result <= cuda::kLaunchFailed)

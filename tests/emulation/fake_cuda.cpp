@@ -387,16 +387,24 @@ Result cuEventRecord(CUevent_st* event, CUstream_st* stream) {
   });
 }
 
+Result cuEventQuery(CUevent_st* event) {
+  FakeCall call("cuEventQuery", FakeCall::Needs::Context);
+  if (call.result != kSuccess) return call.result;
+  if (!call.driver.events.find(event)) return kInvalidHandle;
+  return event->stream ? kNotReady : kSuccess;
+}
+
 Result cuEventSynchronize(CUevent_st* event) {
   FakeCall call("cuEventSynchronize", FakeCall::Needs::Context);
   if (call.result != kSuccess) return call.result;
   if (!call.driver.events.find(event)) return kInvalidHandle;
-  if (event->stream && call.driver.streams.find(event->stream)) call.driver.finish(*event->stream);
+  // And nothing that was given later.
+  while (event->stream && call.driver.streams.find(event->stream) && !event->stream->work.empty())
+    call.driver.step(*event->stream);
   return event->context->lost;
 }
 
 Result cuEventElapsedTime(float* milliseconds, CUevent_st* from, CUevent_st* to) {
-  constexpr Result kNotReady = 600;
   FakeCall call("cuEventElapsedTime", FakeCall::Needs::Context);
   if (call.result != kSuccess) return call.result;
   if (!call.driver.events.find(from) || !call.driver.events.find(to)) return kInvalidHandle;

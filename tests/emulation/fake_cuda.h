@@ -22,7 +22,8 @@
 extern "C" {
 
 // How many objects of a kind there are: "memory", "host memory", "stream", "event", "module",
-// "link", "graph", "context" (retained); of "calls", how many there have been.  -1: no such kind.
+// "link", "graph", "context" (retained); of "calls", and of a function by its name, how many there
+// have been.  -1: no such kind.
 int64_t fake_cuda_count(const char* kind);
 // The words of the last fault of a kernel; "" if there was none.
 const char* fake_cuda_fault();

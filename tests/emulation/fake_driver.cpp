@@ -45,11 +45,13 @@ cuda::Result FakeDriver::planned(std::string_view symbol) {
 }
 
 void FakeDriver::finish(CUstream_st& stream) {
-  while (!stream.work.empty()) {
-    const std::function<void()> next = std::move(stream.work.front());
-    stream.work.pop_front();
-    if (stream.context->lost == cuda::kSuccess) next();
-  }
+  while (!stream.work.empty()) step(stream);
+}
+
+void FakeDriver::step(CUstream_st& stream) {
+  const std::function<void()> next = std::move(stream.work.front());
+  stream.work.pop_front();
+  if (stream.context->lost == cuda::kSuccess) next();
 }
 
 namespace {
@@ -105,7 +107,9 @@ int64_t fake_cuda_count(const char* kind) {
     return sum;
   }
   if (of == "calls") return driver.calls;
-  return -1;
+  if (!of.starts_with("cu")) return -1;
+  const auto calls = driver.calls_of.find(of);
+  return calls == driver.calls_of.end() ? 0 : calls->second;
 }
 
 const char* fake_cuda_fault() {

@@ -103,12 +103,14 @@ struct FakeDriver {
   Objects<CUgraph_st> graphs;
   Objects<CUgraphExec_st> executables;
   int64_t calls = 0;
+  std::map<std::string, int64_t, std::less<>> calls_of;  // by symbol
   std::string fault;
 
   // Whether that call is to fail by the environment: with what.
   cuda::Result planned(std::string_view symbol);
   // Does what the stream has been given.
   void finish(CUstream_st& stream);
+  void step(CUstream_st& stream);
   void run(CUctx_st& context, const KernelLaunch& launch);
 
  private:

@@ -379,6 +379,9 @@ void do_all(CudaDevice& on) {
   prepared->run(queue.get(), kNever);
   on.launch(queue.get(), back.launch, kNever);
   const Ref<Event> end = on.record(*queue);
+  EXPECT_FALSE(on.has_happened(*end));
+  on.wait_until(*end);
+  EXPECT_TRUE(on.has_happened(*end));
   on.wait(queue.get());
   EXPECT_EQ(on.status(*queue), 0);
   on.seconds(*begin, *end);

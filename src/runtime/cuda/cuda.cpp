@@ -79,6 +79,7 @@ class CudaDeviceOfDriver : public CudaDevice {
   const std::string& name() const override { return name_; }
   const CudaFacts& facts() const override { return facts_; }
   bool sees_host() const override { return false; }
+  bool is_late() const override { return true; }
   int64_t kept_bytes() override { return gpu_->kept_bytes(); }
   void release_kept() override { gpu_->drop_kept(); }
 
@@ -88,6 +89,7 @@ class CudaDeviceOfDriver : public CudaDevice {
   void copy_in(const Queue* queue, Buffer& to, int64_t offset, const void* from,
                int64_t bytes) override {
     check_range(to, offset, bytes);
+    settle(to);
     counts().copied(bytes);
     if (bytes == 0) return;
     with(queue,
@@ -96,6 +98,7 @@ class CudaDeviceOfDriver : public CudaDevice {
   void copy_out(const Queue* queue, void* to, const Buffer& from, int64_t offset,
                 int64_t bytes) override {
     check_range(from, offset, bytes);
+    settle(from);
     counts().copied(bytes);
     if (bytes == 0) return;
     with(queue,
@@ -105,6 +108,8 @@ class CudaDeviceOfDriver : public CudaDevice {
             int64_t from_offset, int64_t bytes) override {
     check_range(to, to_offset, bytes);
     check_range(from, from_offset, bytes);
+    settle(to);
+    settle(from);
     counts().copied(bytes);
     if (bytes == 0) return;
     with(queue, [&](const CudaQueue& on) {
@@ -120,9 +125,11 @@ class CudaDeviceOfDriver : public CudaDevice {
   bool copy_peer(const Argument& to, const Argument& from, int64_t bytes) override {
     check_range(*to.buffer, to.byte_offset, bytes);
     check_range(*from.buffer, from.byte_offset, bytes);
+    auto& source = static_cast<CudaDeviceOfDriver&>(from.buffer->device());
+    settle(*to.buffer);
+    source.settle(*from.buffer);
     bool is_done = false;
     with(nullptr, [&](const CudaQueue& on) {
-      const auto& source = static_cast<CudaDeviceOfDriver&>(from.buffer->device());
       is_done = gpu_->copy_peer(address_of(*to.buffer, to.byte_offset), *source.gpu_,
                                 address_of(*from.buffer, from.byte_offset), bytes, on.stream());
     });
@@ -176,10 +183,15 @@ class CudaDeviceOfDriver : public CudaDevice {
   }
   void clear_status(const Queue& queue) override { of(queue).clear_status(); }
   int64_t status(const Queue& queue) override { return of(queue).status(); }
-  Ref<Event> record(const Queue& queue) override {
-    auto event = make_ref<CudaEvent>(gpu_);
-    event->record(of(queue));
-    return event;
+  Ref<Event> record(const Queue& queue) override { return record_again(queue, nullptr); }
+  Ref<Event> record_again(const Queue& queue, Ref<Event> idle) override {
+    if (!idle) idle = make_ref<CudaEvent>(gpu_);
+    static_cast<const CudaEvent&>(*idle).record(of(queue));
+    return idle;
+  }
+  void wait_until(const Event& event) override { static_cast<const CudaEvent&>(event).wait(); }
+  bool has_happened(const Event& event) override {
+    return static_cast<const CudaEvent&>(event).has_happened();
   }
   double seconds(const Event& from, const Event& to) const override {
     return static_cast<const CudaEvent&>(from).seconds_to(static_cast<const CudaEvent&>(to));

@@ -45,6 +45,7 @@ enum : Result {
   kUnsupportedPtxVersion = 222,
   kInvalidHandle = 400,
   kNotFound = 500,
+  kNotReady = 600,
   kIllegalAddress = 700,
   kOutOfResources = 701,
   kLaunchTimeout = 702,

@@ -197,6 +197,14 @@ void CudaEvent::wait() const {
   gpu_->check(gpu_->functions().cuEventSynchronize(event_), "cuEventSynchronize");
 }
 
+bool CudaEvent::has_happened() const {
+  const Gpu::Scope scope(*gpu_);
+  const Result result = gpu_->functions().cuEventQuery(event_);
+  if (result == kNotReady) return false;
+  gpu_->check(result, "cuEventQuery");
+  return true;
+}
+
 double CudaEvent::seconds_to(const CudaEvent& later) const {
   const Gpu::Scope scope(*gpu_);
   float milliseconds = 0;

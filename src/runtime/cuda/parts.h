@@ -95,6 +95,7 @@ class CudaEvent : public Event {
   explicit CudaEvent(Ref<Gpu> gpu);
   void record(const CudaQueue& queue) const;
   void wait() const;
+  bool has_happened() const;
   double seconds_to(const CudaEvent& later) const;
   CUevent_st* handle() const { return event_; }
 

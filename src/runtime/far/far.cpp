@@ -1,7 +1,10 @@
 #include "runtime/far/far.h"
 
+#include <atomic>
 #include <chrono>
+#include <deque>
 #include <functional>
+#include <mutex>
 #include <utility>
 
 #include "base/error.h"
@@ -27,26 +30,58 @@ Buffer& memory_of(const Buffer& buffer) {
   return static_cast<const FarBuffer&>(buffer).memory();
 }
 
+class FarQueue;
+
 class FarEvent : public Event {
  public:
+  explicit FarEvent(const FarQueue& in) : queue(&in) {}
+  const FarQueue* const queue;  // which outlives who waits
   std::chrono::steady_clock::time_point at;
-  bool has_happened = false;
+  std::atomic<bool> has_happened{false};
 };
 
-// What was given and is not done.
+// What was given and is not done.  Any thread may wait; one at a time works.
 class FarQueue : public Queue {
  public:
   explicit FarQueue(Ref<Queue> done_by) : inner(std::move(done_by)) {}
 
-  void give(std::function<void()> work) const { work_.push_back(std::move(work)); }
+  void give(std::function<void()> work) const {
+    const std::lock_guard guard(lock_);
+    work_.push_back(std::move(work));
+  }
   void finish() const {
-    for (const std::function<void()>& work : std::exchange(work_, {})) work();
+    work_until([] { return false; });
+  }
+  void finish(const FarEvent& event) const {
+    work_until([&] { return event.has_happened.load(); });
   }
 
   const Ref<Queue> inner;
 
  private:
-  mutable std::vector<std::function<void()>> work_;
+  template <class IsEnough>
+  void work_until(const IsEnough& is_enough) const {
+    const std::lock_guard working(working_);
+    while (!is_enough()) {
+      std::function<void()> next;
+      {
+        const std::lock_guard guard(lock_);
+        if (work_.empty()) return;
+        next = std::move(work_.front());
+        work_.pop_front();
+      }
+      try {
+        next();
+      } catch (...) {
+        const std::lock_guard guard(lock_);
+        work_.clear();
+        throw;
+      }
+    }
+  }
+
+  mutable std::mutex working_, lock_;
+  mutable std::deque<std::function<void()>> work_;
 };
 
 const FarQueue& far(const Queue& queue) {
@@ -104,6 +139,7 @@ class FarDevice : public Device {
  public:
   const std::string& name() const override { return name_; }
   bool sees_host() const override { return false; }
+  bool is_late() const override { return true; }
 
   Ref<Buffer> wrap(void*, int64_t) override {
     throw Error(Status::Device, cat("the device ", name_, " does not see the host's memory"));
@@ -111,6 +147,7 @@ class FarDevice : public Device {
   void copy_in(const Queue* queue, Buffer& to, int64_t offset, const void* from,
                int64_t bytes) override {
     check_range(to, offset, bytes);
+    settle(to);
     counts().copied(bytes);
     give(queue, [this, memory = &memory_of(to), offset, from, bytes] {
       inner_->copy_in(nullptr, *memory, offset, from, bytes);
@@ -119,6 +156,7 @@ class FarDevice : public Device {
   void copy_out(const Queue* queue, void* to, const Buffer& from, int64_t offset,
                 int64_t bytes) override {
     check_range(from, offset, bytes);
+    settle(from);
     counts().copied(bytes);
     give(queue, [this, to, memory = &memory_of(from), offset, bytes] {
       inner_->copy_out(nullptr, to, *memory, offset, bytes);
@@ -128,6 +166,8 @@ class FarDevice : public Device {
             int64_t from_offset, int64_t bytes) override {
     check_range(to, to_offset, bytes);
     check_range(from, from_offset, bytes);
+    settle(to);
+    settle(from);
     counts().copied(bytes);
     give(queue,
          [this, memory = &memory_of(to), to_offset, source = &memory_of(from), from_offset, bytes] {
@@ -161,12 +201,19 @@ class FarDevice : public Device {
     return inner_->status(*far(queue).inner);
   }
   Ref<Event> record(const Queue& queue) override {
-    auto event = make_ref<FarEvent>();
+    auto event = make_ref<FarEvent>(far(queue));
     give(&queue, [event] {
       event->at = std::chrono::steady_clock::now();
       event->has_happened = true;
     });
     return event;
+  }
+  void wait_until(const Event& event) override {
+    const auto& of = static_cast<const FarEvent&>(event);
+    of.queue->finish(of);
+  }
+  bool has_happened(const Event& event) override {
+    return static_cast<const FarEvent&>(event).has_happened;
   }
   double seconds(const Event& from, const Event& to) const override {
     const auto& begin = static_cast<const FarEvent&>(from);
@@ -194,6 +241,10 @@ class FarDevice : public Device {
 };
 
 }  // namespace
+
+bool has_far_device() {
+  return true;
+}
 
 std::unique_ptr<Device> make_far_device() {
   return std::make_unique<FarDevice>();

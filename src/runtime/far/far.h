@@ -9,6 +9,11 @@
 
 namespace tiny {
 
+// Builds with devices of drivers have it; in another Error{Unsupported} says so.
 std::unique_ptr<Device> make_far_device();
+bool has_far_device();
+inline constexpr const char* kNoFarDevice =
+    "this build of the library has no devices of drivers, which it stands for (TINY_CUDA and "
+    "TINY_OPENCL were OFF)";
 
 }  // namespace tiny

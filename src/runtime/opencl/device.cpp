@@ -26,6 +26,9 @@ class OpenClDeviceOfDriver : public OpenClDevice {
   const opencl::Facts& facts() const override { return connection_->facts(); }
   const std::string& name() const override { return facts().name; }
   bool sees_host() const override { return false; }
+  bool is_late() const override { return true; }
+  // Pace looks at it while launches are given, and nobody later.
+  bool keeps_signals() const override { return false; }
   int64_t kept_bytes() override { return connection_->kept_bytes(); }
   void release_kept() override { connection_->release_kept(); }
 
@@ -35,12 +38,14 @@ class OpenClDeviceOfDriver : public OpenClDevice {
   void copy_in(const Queue* queue, Buffer& to, int64_t offset, const void* from,
                int64_t bytes) override {
     check_range(to, offset, bytes);
+    settle(to);
     counts().copied(bytes);
     on(queue).write(memory_of(to), offset, from, bytes, !queue);
   }
   void copy_out(const Queue* queue, void* to, const Buffer& from, int64_t offset,
                 int64_t bytes) override {
     check_range(from, offset, bytes);
+    settle(from);
     counts().copied(bytes);
     on(queue).read(to, memory_of(from), offset, bytes, !queue);
   }
@@ -48,6 +53,8 @@ class OpenClDeviceOfDriver : public OpenClDevice {
             int64_t from_offset, int64_t bytes) override {
     check_range(to, to_offset, bytes);
     check_range(from, from_offset, bytes);
+    settle(to);
+    settle(from);
     counts().copied(bytes);
     on(queue).copy(memory_of(to), to_offset, memory_of(from), from_offset, bytes);
     if (!queue) own_queue_->finish();
@@ -99,7 +106,18 @@ class OpenClDeviceOfDriver : public OpenClDevice {
   }
   void clear_status(const Queue& queue) override { on(&queue).clear_status(); }
   int64_t status(const Queue& queue) override { return on(&queue).status(); }
-  Ref<Event> record(const Queue& queue) override { return on(&queue).record(); }
+  // Who waits for it gives nothing before.
+  Ref<Event> record(const Queue& queue) override {
+    Ref<Event> event = on(&queue).record();
+    on(&queue).flush();
+    return event;
+  }
+  void wait_until(const Event& event) override {
+    static_cast<const opencl::ClEvent&>(event).wait();
+  }
+  bool has_happened(const Event& event) override {
+    return static_cast<const opencl::ClEvent&>(event).has_happened();
+  }
   double seconds(const Event& from, const Event& to) const override {
     const auto begin = static_cast<const opencl::ClEvent&>(from).time();
     const auto end = static_cast<const opencl::ClEvent&>(to).time();

@@ -21,7 +21,7 @@ namespace tiny::opencl {
   F(clCreateProgramWithSource) F(clBuildProgram) F(clGetProgramBuildInfo) F(clReleaseProgram)     \
   F(clCreateKernel) F(clReleaseKernel) F(clSetKernelArg) F(clGetKernelWorkGroupInfo)              \
   F(clEnqueueNDRangeKernel) F(clEnqueueMarkerWithWaitList) F(clReleaseEvent)                      \
-  F(clGetEventProfilingInfo) F(clWaitForEvents) F(clFlush) F(clFinish)
+  F(clGetEventProfilingInfo) F(clGetEventInfo) F(clWaitForEvents) F(clFlush) F(clFinish)
 // clang-format on
 
 struct Functions {

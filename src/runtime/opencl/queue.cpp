@@ -130,6 +130,14 @@ void ClEvent::wait() const {
                           "for what was launched");
 }
 
+bool ClEvent::has_happened() const {
+  cl_int state = CL_QUEUED;
+  connection_->check(connection_->cl().clGetEventInfo(event_, CL_EVENT_COMMAND_EXECUTION_STATUS,
+                                                      sizeof state, &state, nullptr),
+                     "clGetEventInfo", "the state of what was launched");
+  return state == CL_COMPLETE;
+}
+
 cl_ulong ClEvent::time() const {
   cl_ulong nanoseconds = 0;
   connection_->check(

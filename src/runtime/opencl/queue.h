@@ -91,6 +91,7 @@ class ClEvent : public Event {
   ClEvent(Ref<Connection> connection, cl_event event)
       : connection_(std::move(connection)), event_(event) {}
   void wait() const;
+  bool has_happened() const;
   // Nanoseconds of the device's clock.
   cl_ulong time() const;
 
