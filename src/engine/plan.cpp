@@ -30,21 +30,25 @@ constexpr int64_t kApartStep = 512;
 // square of their number, and values are placed from the largest on, so that what is lost is small.
 constexpr size_t kGapsMost = 512;
 
-// How far two places are apart in their pages, the shorter way round.
-int64_t apart_in_pages(int64_t a, int64_t b, int64_t page) {
-  const int64_t way = ((a - b) % page + page) % page;
+// How far two places in a page are apart, the shorter way round.
+int64_t apart_in_page(int64_t a, int64_t b, int64_t page) {
+  const int64_t way = a < b ? a - b + page : a - b;
   return std::min(way, page - way);
 }
 
 // The first place from `at` on that is well apart, in its page, from those of large values that
-// live at the same time; the one that is farthest if there are too many of them.
+// live at the same time (`others`: places in a page); the one that is farthest if there are too
+// many of them.
 int64_t place_apart(const std::vector<int64_t>& others, int64_t at, int64_t page) {
   int64_t best = at;
   int64_t best_apart = -1;
   for (int64_t more = 0; more < page; more += kApartStep) {
+    const int64_t place = (at + more) % page;
     int64_t apart = page;
-    for (const int64_t other : others)
-      apart = std::min(apart, apart_in_pages(at + more, other, page));
+    for (const int64_t other : others) {
+      apart = std::min(apart, apart_in_page(place, other, page));
+      if (apart <= std::max<int64_t>(best_apart, 0)) break;  // others make it no better
+    }
     if (apart <= best_apart) continue;
     best = at + more;
     best_apart = std::min(apart, kApart);
@@ -64,13 +68,13 @@ int64_t place_lifetimes(std::vector<Lifetime>& lifetimes, const ArenaLayout& lay
   int64_t total = 0;
   PlacedLifetimes placed(lifetimes);
   std::vector<size_t> others;
-  std::vector<int64_t> large;  // offsets
+  std::vector<int64_t> large;  // places in a page
   for (size_t i : by_size) {
     Lifetime& life = lifetimes[i];
     const bool finds_gaps = placed.find(life, kGapsMost, others);
     large.clear();
-    if (life.bytes >= kApartFrom)
-      for (const size_t other : others) large.push_back(lifetimes[other].offset);
+    if (life.bytes >= kApartFrom && page > 0)
+      for (const size_t other : others) large.push_back(lifetimes[other].offset % page);
     int64_t at =
         place_apart(large, finds_gaps ? 0 : round_up(placed.end_beside(life), alignment), page);
     for (size_t k = 0; finds_gaps && k < others.size(); ++k) {
