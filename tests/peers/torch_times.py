@@ -1,21 +1,28 @@
 """Times of networks on device "tiny" beside PyTorch's on the CPU, eager and compiled, interleaved in one process.
 
-usage: torch_times [-k TEXT] [--rounds N] [--batch N] [--inductor]
+usage: torch_times [-k TEXT] [--rounds N] [--batch N] [--inductor] [--alone]
 A row for each: the best and the median in milliseconds, the ratio of the bests to eager PyTorch, and how many kernels of the
-engine a call takes.
+engine a call takes.  With --alone on one thread each, in the processor's time: for a machine that has other work.
 """
 
 import argparse
+import os
 import statistics
+import sys
 import time
 
-import hlb_times
-import networks_test
-import torch
-from torch import nn
-from torch.nn import functional as F
+ALONE = "--alone" in sys.argv
+if ALONE:
+    os.environ["TINY_THREADS"] = "1"
+clock = time.process_time if ALONE else time.perf_counter
 
-import tiny.torch as tiny
+import hlb_times  # noqa: E402
+import networks_test  # noqa: E402
+import torch  # noqa: E402
+from torch import nn  # noqa: E402
+from torch.nn import functional as F  # noqa: E402
+
+import tiny.torch as tiny  # noqa: E402
 
 
 def resnet18(options, device, compiler):
@@ -71,9 +78,9 @@ NETWORKS = {"ResNet-18 inference, 224 x 224": resnet18, "MNIST step, 512": mnist
 
 
 def timed(call):
-    begun = time.perf_counter()
+    begun = clock()
     call().sum().item()
-    return 1e3 * (time.perf_counter() - begun)
+    return 1e3 * (clock() - begun)
 
 
 def kernels(call):
@@ -89,7 +96,10 @@ def main():
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--batch", type=int, default=1, help="of the inference")
     parser.add_argument("--inductor", action="store_true", help="PyTorch's compiler, too (it needs a C++ compiler)")
+    parser.add_argument("--alone", action="store_true", help="one thread, the processor's time")
     options = parser.parse_args()
+    if ALONE:
+        torch.set_num_threads(1)
     ways = [("eager", "cpu", None), ("tiny", "tiny", None), ("tiny compiled", "tiny", "tiny")]
     if options.inductor:
         ways.insert(1, ("inductor", "cpu", "inductor"))

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstring>
 #include <numeric>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -330,6 +331,26 @@ c10::Allocator* allocator() {
 
 namespace {
 
+// The form's axes in the tensor's order, if the tensor is the form with its axes in another order.
+std::optional<Sizes> order_in_form(const Contents& contents, const at::Tensor& tensor) {
+  const size_t rank = contents.sizes.size();
+  if (static_cast<size_t>(tensor.dim()) != rank || tensor.storage_offset() != 0)
+    return std::nullopt;
+  Sizes order;
+  std::vector<bool> is_taken(rank);
+  for (int64_t axis = 0; axis < tensor.dim(); ++axis) {
+    size_t other = 0;
+    while (other < rank &&
+           (is_taken[other] || contents.sizes[other] != tensor.size(axis) ||
+            (tensor.size(axis) > 1 && contents.strides[other] != tensor.stride(axis))))
+      ++other;
+    if (other == rank) return std::nullopt;
+    is_taken[other] = true;
+    order.push_back(static_cast<int64_t>(other));
+  }
+  return order;
+}
+
 Value value_at(const Place& place, const at::Tensor& tensor) {
   Contents& contents = place.contents;
   const tiny_dtype dtype = dtype_of(tensor.scalar_type());
@@ -337,6 +358,8 @@ Value value_at(const Place& place, const at::Tensor& tensor) {
       tensor.sizes() == contents.sizes && tensor.strides() == contents.strides &&
       contents.form.dtype() == dtype)
     return contents.form;
+  if (contents.form && place.offset == 0 && contents.form.dtype() == dtype && tensor.numel() > 0)
+    if (const auto order = order_in_form(contents, tensor)) return permute(contents.form, *order);
   if (tensor.numel() == 0) return full(dtype, {tensor.sizes().data(), tensor.sizes().size()}, 0);
   const Layout layout = layout_in(place, tensor);
   return view_of(flat_for(contents, dtype, layout), layout);

@@ -116,24 +116,37 @@ Value full(tiny_dtype dtype, SizesRef sizes, double value) {
   });
 }
 
+namespace {
+
+// Numbers by type and value: what is made of one that is there costs a look.
+template <class Make>
+Value kept(std::map<std::pair<tiny_dtype, uint64_t>, Value>& numbers, tiny_dtype dtype,
+           double value, const Make& make) {
+  static std::mutex lock;
+  const std::lock_guard guard(lock);
+  if (numbers.size() >= kNumbersMax) numbers.clear();
+  Value& entry = numbers[{dtype, std::bit_cast<uint64_t>(value)}];
+  if (!entry) entry = make();
+  return entry;
+}
+
+}  // namespace
+
 Value constant(tiny_dtype dtype, double value) {
-  return full(dtype, {}, value);
+  static auto& known = *new std::map<std::pair<tiny_dtype, uint64_t>, Value>;
+  return kept(known, dtype, value, [&] { return full(dtype, {}, value); });
 }
 
 Value number(tiny_dtype dtype, double value) {
   if (is_short(value) || dtype < TINY_FLOAT16) return constant(dtype, value);
-  static std::mutex lock;
   static auto& known = *new std::map<std::pair<tiny_dtype, uint64_t>, Value>;
-  const std::lock_guard guard(lock);
-  if (known.size() >= kNumbersMax) known.clear();
-  Value& entry = known[{dtype, std::bit_cast<uint64_t>(value)}];
-  if (!entry) {
+  return kept(known, dtype, value, [&] {
     const Value exact = from_data(TINY_FLOAT64, {}, &value, sizeof value);
-    entry = cast(exact, dtype);
-    tiny_tensor* handle = entry.handle();
+    const Value made = cast(exact, dtype);
+    tiny_tensor* handle = made.handle();
     realize({&handle, 1});
-  }
-  return entry;
+    return made;
+  });
 }
 
 Value integer(tiny_dtype dtype, int64_t value) {

@@ -7,12 +7,9 @@ import sys
 import tempfile
 import unittest
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
+import tiny
 
-import make_wheel  # noqa: E402
-import tiny  # noqa: E402 - the built one
-
+MAKE_WHEEL = pathlib.Path(__file__).resolve().parents[1] / "make_wheel.py"
 PACKAGE = pathlib.Path(tiny.__file__).parent
 BUILD = PACKAGE.parents[2]
 
@@ -25,11 +22,12 @@ class Wheel(unittest.TestCase):
         cls.site = pathlib.Path(cls.folder.name) / "lib" / f"python3.{sys.version_info.minor}" / "site-packages"
         # As the engine's wheel lays it out.
         shutil.copytree(PACKAGE, cls.site / "tiny", ignore=shutil.ignore_patterns("torch", "__pycache__"))
-        for library in BUILD.glob("libtiny.so*"):
-            shutil.copy(library, cls.site / "tiny" / library.name)
-        wheel = make_wheel.make(str(BUILD), cls.folder.name)
-        subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--no-compile",
-                        "--disable-pip-version-check", "--prefix", cls.folder.name, str(wheel)], check=True)
+        for library in BUILD.glob("libtiny.so*"):  # where the package that was built looks for it
+            shutil.copy(library, (cls.site / "tiny").parents[2] / library.name)
+        wheel = subprocess.run([sys.executable, "-B", str(MAKE_WHEEL), str(BUILD), cls.folder.name], check=True,
+                               capture_output=True, text=True).stdout.strip()
+        subprocess.run([sys.executable, "-I", "-m", "pip", "install", "--quiet", "--ignore-installed", "--no-deps", "--no-index",
+                        "--no-compile", "--disable-pip-version-check", "--prefix", cls.folder.name, wheel], check=True)
 
     def run_program(self, program):
         return subprocess.run([sys.executable, "-B", "-c", program], capture_output=True, text=True,
