@@ -58,7 +58,8 @@ def both(content, inputs):
     if SAVED["folder"]:
         save_case(SAVED["folder"] / f"case_{next(SAVED['number'])}", content, dict(zip(names, inputs)))
     model = tiny.Model.load(tiny.default_context(), content)
-    got = [np.array(one.numpy()) for one in model.run(dict(zip(names, inputs)))]
+    got = [np.array([list(row.values()) for row in one], np.float32) if isinstance(one, list) else np.array(one.numpy())
+           for one in model.run(dict(zip(names, inputs)))]  # fmt: skip
     return wanted, got
 
 
@@ -243,7 +244,6 @@ def wrong_models():
              ("TreeEnsembleRegressor", stump | {"target_nodeids": [1]}, "lists of 2, 1, 2 and 2"),
              ("LinearRegressor", {"coefficients": [1.0, 2.0]}, "2 numbers for rows of 3"),
              ("LinearClassifier", {"coefficients": [1.0] * 6, "classlabels_ints": [1, 2, 3]}, "2 classes for 3 labels"),
-             ("LinearClassifier", {"coefficients": [1.0] * 6, "classlabels_strings": ["a", "b"]}, "labels that are texts"),
              ("SVMClassifier", {"vectors_per_class": [2, 9], "support_vectors": [1.0] * 9, "classlabels_ints": [1, 2]},
               "a class of 9 vectors"),
              ("Scaler", {"scale": [1.0, 2.0]}, "2 numbers for features"),

@@ -23,6 +23,8 @@ GRAPHS = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
 HARMLESS = {"seed": 1.0}
 # A default of two directions, of which a network may have one.
 OF_TWO = ("RNN", "activations")
+# What draws numbers draws others than numpy, whose the cases have.
+DRAWS = re.compile(r"^test_(bernoulli|training_dropout(?!.*zero_ratio))")
 # Cases that pass, if any are found and run at all.
 LEAST = 1000
 
@@ -98,7 +100,10 @@ def run(context, folder):
         raise
     made = made if isinstance(made, list) else [made]
     for got, wanted in zip((m for m, name in zip(made, node.output) if name), want, strict=True):
-        np.testing.assert_allclose(got.cast(tiny.float64).numpy(), wanted, rtol=1e-2, atol=1e-3)
+        if DRAWS.match(folder.name):
+            assert tuple(got.shape) == wanted.shape, (got.shape, wanted.shape)
+        else:
+            np.testing.assert_allclose(got.cast(tiny.float64).numpy(), wanted, rtol=1e-2, atol=1e-3)
     holes = [None if t is None else context.input(t.dtype, t.shape) for t in inputs]
     try:
         tiny.op(node.op_type, *holes, **said)

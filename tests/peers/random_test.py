@@ -4,7 +4,11 @@ the same seed.
     PYTHONPATH=build/release/bindings/python random_test.py [PATTERN]
 """
 
+import ctypes
+import pathlib
+import subprocess
 import sys
+import tempfile
 import threading
 
 import named_tests
@@ -205,8 +209,34 @@ def in_graphs_of_the_caller():
     assert np.array_equal(*same)
 
 
+def exported_as_c():
+    """The argument `execution` decides what a program in C draws: the same as here."""
+    made = model([node("RandomNormalLike", ["x"], ["y"])], [info("x", FLOAT, [64])], [info("y", FLOAT, [64])])
+    fields = ["weights", "memory", "memory_bytes", "threads", "x", "execution", "y"]
+
+    class Arguments(ctypes.Structure):
+        _fields_ = [(name, ctypes.c_size_t) for name in fields]
+
+    with tempfile.TemporaryDirectory() as folder:
+        made.compile([64]).export_c(folder, "draw")
+        command = ["cc", "-std=c11", "-O1", "-shared", "-fPIC", "-march=native", "-o", f"{folder}/draw.so",
+                   f"{folder}/draw.c", "-lm"]
+        subprocess.run(command, check=True)
+        library = ctypes.CDLL(f"{folder}/draw.so")
+        weights = np.resize(np.frombuffer((pathlib.Path(folder) / "draw.weights").read_bytes() + b" ", np.uint8), 4096)
+    library.draw_memory_bytes.restype = ctypes.c_size_t
+    x, y, execution = np.zeros(64, np.float32), np.zeros(64, np.float32), np.zeros(2, np.uint64)
+    arguments = Arguments(weights=weights.ctypes.data, x=x.ctypes.data, execution=execution.ctypes.data, y=y.ctypes.data)
+    memory = np.zeros(library.draw_memory_bytes(ctypes.byref(arguments)) + 64, np.uint8)
+    arguments.memory, arguments.memory_bytes = memory.ctypes.data, len(memory)
+    for number in range(2):
+        execution[1] = number
+        assert library.draw_run(ctypes.byref(arguments)) == 0
+        np.testing.assert_allclose(y, run(made, x)[0], 1e-5, 1e-6)
+
+
 TESTS = [distributions, types_and_shapes, executions_and_seeds, programs_and_threads, loops_and_branches, dropout,
-         in_graphs_of_the_caller]
+         in_graphs_of_the_caller, exported_as_c]
 
 if __name__ == "__main__":
     sys.exit(named_tests.run(TESTS))
