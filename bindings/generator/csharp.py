@@ -67,7 +67,7 @@ def passed(call, item):
         return names + [f"Memory.Count({', '.join(names)})"]
     if item.kind == "flags":
         return [" | ".join(f"({small_camel(n)} ? {bit}u : 0)" for n, bit in zip(item.names, item.bits))]
-    return {"object": [f"{camel(item.type)}.HandleOf({name})"], "enum": [f"(int){name}"],
+    return {"object": [f"global::Tiny.{camel(item.type)}.HandleOf({name})"], "enum": [f"(int){name}"],
             "flag": [f"{name} ? 1 : 0"], "data": [f"{name}Pin.Address", f"{name}Pin.Bytes"],
             "into": [f"{name}Pin.Address", f"{name}Pin.Bytes"],
             "objects": [f"{name}Handles.Pointers", f"{name}Handles.Count"]}.get(item.kind, [name])

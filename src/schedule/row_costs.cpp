@@ -82,6 +82,8 @@ double RowCosts::work_by_element(std::span<const UOp> values) const {
   double sum = 0;
   for (const UOp& u : loops_.nodes()) {
     if (!is_reduce(u) || u.src(0).op() != Op::Mul || !loops_.is_contraction(u)) continue;
+    // What words of bytes are made of is stored as bytes first, whatever joins.
+    if (!u.dtype().is_float()) continue;
     for (const bool first : {true, false}) {
       const UOp rows = u.src(0).src(first ? 0 : 1), matrix = u.src(0).src(first ? 1 : 0);
       const double columns = loops_.extent(loops_.free(matrix) & ~loops_.free(rows)) / lanes;

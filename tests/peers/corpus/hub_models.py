@@ -65,6 +65,13 @@ def picture(network, side=64):
 
 
 EAGER = {"attn_implementation": "eager"}
+BOTH_SIDES = {"vocab_size": WORDS, "d_model": 64, "encoder_layers": 1, "decoder_layers": 1, "encoder_attention_heads": 4,
+              "decoder_attention_heads": 4, "encoder_ffn_dim": 128, "decoder_ffn_dim": 128, **EAGER}  # fmt: skip
+T5 = {"vocab_size": WORDS, "d_model": 64, "d_kv": 16, "d_ff": 128, "num_layers": 2, "num_heads": 4}
+WHISPER = {**BOTH_SIDES, "num_mel_bins": 20, "max_source_positions": 100, "max_target_positions": 32, "pad_token_id": 0,
+           "bos_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 1}  # fmt: skip
+WAVE = {**TEXT, "conv_dim": (32, 32, 32), "conv_kernel": (10, 3, 3), "conv_stride": (5, 2, 2), "num_conv_pos_embeddings": 16,
+        "num_conv_pos_embedding_groups": 4, **EAGER}  # fmt: skip
 MAKERS = {
     "bert": text(lambda: hub.BertModel(hub.BertConfig(**TEXT, **EAGER))),
     "bert_sdpa": text(lambda: hub.BertForSequenceClassification(hub.BertConfig(**TEXT))),
@@ -85,16 +92,16 @@ MAKERS = {
     "mistral": text(lambda: hub.MistralForCausalLM(hub.MistralConfig(**TEXT, num_key_value_heads=2, **EAGER))),
     "opt": text(lambda: hub.OPTForCausalLM(hub.OPTConfig(vocab_size=WORDS, hidden_size=64, num_hidden_layers=2, num_attention_heads=4, ffn_dim=128, word_embed_proj_dim=64, **EAGER))),
     "bloom": text(lambda: hub.BloomForCausalLM(hub.BloomConfig(vocab_size=WORDS, hidden_size=64, n_layer=2, n_head=4))),
-    "t5_encoder": text(lambda: hub.T5EncoderModel(hub.T5Config(vocab_size=WORDS, d_model=64, d_kv=16, d_ff=128, num_layers=2, num_heads=4))),
-    "t5": lambda: of(hub.T5ForConditionalGeneration(hub.T5Config(vocab_size=WORDS, d_model=64, d_kv=16, d_ff=128, num_layers=2, num_heads=4, decoder_start_token_id=0)),
+    "t5_encoder": text(lambda: hub.T5EncoderModel(hub.T5Config(**T5))),
+    "t5": lambda: of(hub.T5ForConditionalGeneration(hub.T5Config(**T5, decoder_start_token_id=0)),
                      False, input_ids=ids(1, 9), attention_mask=ones(1, 9), decoder_input_ids=ids(1, 5)),
-    "bart": lambda: of(hub.BartModel(hub.BartConfig(vocab_size=WORDS, d_model=64, encoder_layers=1, decoder_layers=1, encoder_attention_heads=4, decoder_attention_heads=4, encoder_ffn_dim=128, decoder_ffn_dim=128, max_position_embeddings=64, **EAGER)),
+    "bart": lambda: of(hub.BartModel(hub.BartConfig(**BOTH_SIDES, max_position_embeddings=64)),
                        False, input_ids=ids(1, 9), attention_mask=ones(1, 9), decoder_input_ids=ids(1, 5)),
-    "whisper_encoder": lambda: of(hub.models.whisper.modeling_whisper.WhisperEncoder(hub.WhisperConfig(d_model=64, encoder_layers=2, encoder_attention_heads=4, encoder_ffn_dim=128, num_mel_bins=20, max_source_positions=100, **EAGER)),
+    "whisper_encoder": lambda: of(hub.models.whisper.modeling_whisper.WhisperEncoder(hub.WhisperConfig(**WHISPER)),
                                   False, input_features=torch.randn(1, 20, 200)),
-    "whisper": lambda: of(hub.WhisperForConditionalGeneration(hub.WhisperConfig(vocab_size=WORDS, d_model=64, encoder_layers=1, decoder_layers=1, encoder_attention_heads=4, decoder_attention_heads=4, encoder_ffn_dim=128, decoder_ffn_dim=128, num_mel_bins=20, max_source_positions=100, max_target_positions=32, pad_token_id=0, bos_token_id=1, eos_token_id=2, decoder_start_token_id=1, **EAGER)),
+    "whisper": lambda: of(hub.WhisperForConditionalGeneration(hub.WhisperConfig(**WHISPER)),
                           False, input_features=torch.randn(1, 20, 200), decoder_input_ids=ids(1, 5)),
-    "wav2vec2": lambda: of(hub.Wav2Vec2ForCTC(hub.Wav2Vec2Config(**TEXT, conv_dim=(32, 32, 32), conv_kernel=(10, 3, 3), conv_stride=(5, 2, 2), num_conv_pos_embeddings=16, num_conv_pos_embedding_groups=4, **EAGER)),
+    "wav2vec2": lambda: of(hub.Wav2Vec2ForCTC(hub.Wav2Vec2Config(**WAVE)),
                            False, input_values=torch.randn(1, 4000)),
     "clip": lambda: of(hub.CLIPModel(hub.CLIPConfig(text_config={**TEXT, "eos_token_id": 2}, vision_config=PICTURE, projection_dim=32, **EAGER)), False,
                        input_ids=ids(2, 9), pixel_values=torch.randn(2, 3, 64, 64), attention_mask=ones(2, 9)),

@@ -123,19 +123,13 @@ def whole_numbers(name, shape, dtype, bound, rng):
     return rng.integers(least, bound or MOST, shape).astype(dtype)
 
 
-def narrow(port_type, values):
-    """The array that stands for elements of a type that NumPy has not."""
-    return values.astype(helper.tensor_dtype_to_np_dtype(port_type))
-
-
 def synthesised(model, which, bound=None, seed=5):
     """{name: array}.  `bound`: the most that integers of which nothing is known may be."""
     rng = np.random.default_rng(seed)
     shapes, known, made = shapes_of(model, which), known_shapes(model), {}
     known |= shapes
-    total = {name: shape for name, shape in shapes.items()}
     for port in ports_of(model):
-        kind, shape = port.type.tensor_type.elem_type, total[port.name]
+        kind, shape = port.type.tensor_type.elem_type, shapes[port.name]
         dtype = np.dtype(helper.tensor_dtype_to_np_dtype(kind))
         if kind == TensorProto.STRING or not port.type.HasField("tensor_type"):
             raise ValueError(f"the input {port.name} is no tensor of numbers")
@@ -145,7 +139,7 @@ def synthesised(model, which, bound=None, seed=5):
             limit = bound_of(port.name, model, known)
             made[port.name] = whole_numbers(port.name, shape, dtype, limit if limit else bound, rng)
         else:
-            made[port.name] = narrow(kind, rng.standard_normal(shape).astype(np.float32))
+            made[port.name] = rng.standard_normal(shape).astype(np.float32).astype(dtype)
     return made
 
 

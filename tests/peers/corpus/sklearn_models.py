@@ -6,7 +6,7 @@ import numpy as np
 from skl2onnx import to_onnx
 from sklearn import (calibration, cluster, compose, cross_decomposition, decomposition, discriminant_analysis, ensemble,
                      feature_selection, gaussian_process, impute, linear_model, mixture, multiclass,
-                     multioutput, naive_bayes, neighbors, neural_network, pipeline, preprocessing, random_projection, svm,
+                     naive_bayes, neighbors, neural_network, pipeline, preprocessing, random_projection, svm,
                      tree)  # fmt: skip
 
 ROWS, COLUMNS = 300, 8

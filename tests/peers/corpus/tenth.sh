@@ -5,5 +5,5 @@ peers=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 python=${TINY_VENV:-$peers/../../.venv}/bin/python
 "$python" -c 'import onnxruntime, torch' 2>/dev/null || { echo "skipped: $python lacks onnxruntime or torch"; exit 77; }
 rm -rf "$1"
-"$peers/make_corpus" "$1" --here --part 3/10
+"$peers/make_corpus" "$1" --here --part 7/10
 exec "$peers/run_corpus" "$1" --no-times
