@@ -5,8 +5,10 @@
 #include <cmath>
 #include <cstdlib>
 #include <map>
+#include <numeric>
 #include <vector>
 
+#include "base/matrix.h"
 #include "cost/access_table.h"
 #include "ir/bounds.h"
 #include "ir/op.h"
@@ -85,6 +87,7 @@ class GroupEstimator {
   void count(size_t place) {
     const UOp& u = table_.order[place];
     const RangeSet set = table_.free[place];
+    if (u.op() == Op::MatrixTerm) return multiply(u, set);
     const double copies = product(set & (unrolled_ | lanes_));
     thread_.copies = std::max(thread_.copies, copies);
     if (!has(u.op(), kElementwise)) return;
@@ -93,6 +96,40 @@ class GroupEstimator {
     const double each = n * price(u);
     thread_.instructions += each;
     if (!is_index) thread_.arithmetic += each;
+  }
+
+  // A warp forms products of matrices, whose elements are some of the repeated ranges.
+  void multiply(const UOp& term, RangeSet set) {
+    const MatrixRow& row = kMatrixRows[static_cast<size_t>(term.int_arg())];
+    const RangeSet elements =
+        bit(kernel_.position(term.src(4))) | bit(kernel_.position(term.src(5)));
+    const double n = times(set & ~elements & ~steps_of_words());
+    thread_.instructions += n;
+    // Words of one step are half as many in the same time.
+    const double each =
+        static_cast<double>(row.m * row.n * row.k) * 2 / static_cast<double>(row.steps);
+    all_.products += groups_ * warps_ * n * each;
+    for (const UOp& operand : {term.src(0), term.src(1)}) operands_.push_back(operand);
+  }
+  RangeSet steps_of_words() const {
+    RangeSet words = 0;
+    for (size_t i = 0; i < kernel_.ranges.size(); ++i)
+      if (kernel_.ranges[i].kind == RangeKind::Dot) words |= bit(i);
+    return words;
+  }
+
+  // An operand that is loaded from shared memory as matrices, in rows of 16 bytes: each turn of a
+  // warp reads eight of them, if they are in different banks.
+  void load_matrices(const AccessInfo& a, double n, double element) {
+    constexpr double kRowBytes = 16;
+    const double words = n * element / kWord;
+    thread_.instructions += 2 * words * kWord / kRowBytes;
+    const StageArg& stage = a.node.src(0).stage_arg();
+    int64_t line = 1;
+    for (const int64_t stride : stage.strides) line = std::max(line, stride);
+    const auto pieces = static_cast<int64_t>(static_cast<double>(line) * element / kRowBytes);
+    const int64_t meet = std::max<int64_t>(std::gcd(pieces, int64_t{8}) >> stage.swizzle, 1);
+    all_.shared_turns += groups_ * warps_ * words * static_cast<double>(meet);
   }
 
   static double price(const UOp& u) {
@@ -143,6 +180,8 @@ class GroupEstimator {
     const Lanes lanes = lanes_of(a, element);
     const double n = times(set) * lanes.accesses;
     const auto steps = steps_of(a.strides);
+    if (a.node.op() == Op::Index && std::ranges::find(operands_, a.node) != operands_.end())
+      return load_matrices(a, n, element);
     if (a.node.op() == Op::Index) {
       thread_.instructions += 2 * n;
       if (is_stage(a.node.src(0)) && a.node.src(0).stage_arg().is_shared)
@@ -156,7 +195,15 @@ class GroupEstimator {
     Param& param = all_.params[a.node.src(0).int_arg()];
     param.all = std::max(param.all, std::max(a.elements, 1.0) * element);
     param.moved += bytes;
-    if (!a.store) thread_.waits += product(set & loops_) / kAhead + 1;
+    // What is copied ahead is under way in all rooms but one.
+    if (!a.store) thread_.waits += product(set & loops_) / kAhead / rooms_of(set) + 1;
+  }
+
+  double rooms_of(RangeSet set) const {
+    double rooms = 1;
+    for (; set; set &= set - 1)
+      rooms *= kernel_.ranges[static_cast<size_t>(std::countr_zero(set))].rooms;
+    return rooms;
   }
 
   // The sectors that a group's warps touch in one access.
@@ -196,10 +243,12 @@ class GroupEstimator {
     const double begun = product(table_.free_of(u) & loops_);
     bool is_dealt = false;
     for (size_t i = 0; i < kernel_.ranges.size(); ++i)
-      is_dealt = is_dealt || ((own & bit(i)) && kernel_.ranges[i].kind == RangeKind::Local);
+      is_dealt = is_dealt || ((own & bit(i)) && kernel_.ranges[i].kind == RangeKind::Local &&
+                              !(is_matrix_sum(u) && kernel_.ranges[i].axis < 2));
     if (u.op() == Op::Reduce) {
-      thread_.instructions += times(set) * product(set & lanes_);  // the additions
-      thread_.arithmetic += times(set) * product(set & lanes_);
+      const double additions = is_matrix_sum(u) ? 0 : times(set) * product(set & lanes_);
+      thread_.instructions += additions;
+      thread_.arithmetic += additions;
       const double sums = product(table_.free_of(u) & (unrolled_ | lanes_));
       thread_.registers += sums * static_cast<double>(u.dtype().bytes()) / kWord;
       if (is_dealt) {
@@ -209,7 +258,8 @@ class GroupEstimator {
       return;
     }
     if (!is_stage(u) || !u.stage_arg().is_shared) return;
-    thread_.barriers += 2 * begun;
+    // Of all that is copied ahead there is one barrier a step.
+    thread_.barriers += rooms_of(table_.free_of(u)) > 1 ? begun / 2 : 2 * begun;
     fill(u, own);
   }
 
@@ -222,14 +272,15 @@ class GroupEstimator {
       room += (extent(at) - 1) * static_cast<double>(strides[at]);
     }
     const auto element = static_cast<double>(stage.dtype().bytes());
-    shared_bytes_ += room * element;
+    shared_bytes_ += room * element * rooms_of(table_.free_of(stage));
     double beside = 1;
     for (size_t i = 0; i < strides.size(); ++i)
       if ((lanes_ & bit(i)) && strides[i] == 1) beside *= extent(i);
     const RangeSet set = table_.free_of(stage) | own;
     const double n = times(set) * product(set & lanes_) / beside;
     thread_.instructions += n * 2;
-    share(n, steps_of(strides), element, beside);
+    const std::array<int64_t, kGroupAxes> apart{};
+    share(n, stage.stage_arg().swizzle != 0 ? apart : steps_of(strides), element, beside);
   }
 
   // Groups that one processor holds at a time.
@@ -274,6 +325,8 @@ class GroupEstimator {
         spilled * most * lanes * thread_.instructions / rates.issued / rates.clock;
     at(Resource::Arithmetic) =
         most * lanes * thread_.arithmetic * processors / machine_.fma_rate / 2;
+    if (all_.products > 0)
+      at(Resource::Arithmetic) += all_.products / groups_ * most * processors / rates.matrix_rate;
     at(Resource::Loads) = all_.shared_turns / groups_ * most * machine_.group.banks /
                           rates.shared_words / rates.clock;
     at(Resource::Level2) = all_.level2 / machine_.l2_bandwidth * processors / busy;
@@ -307,6 +360,7 @@ class GroupEstimator {
   struct OfAll {
     double level2 = 0;        // bytes
     double shared_turns = 0;  // of warps, for words of shared memory
+    double products = 0;      // of matrices: multiply-adds of 16 bits
     std::map<int64_t, Param> params;
   };
 
@@ -316,7 +370,8 @@ class GroupEstimator {
   std::array<int64_t, kGroupAxes> sizes_{1, 1, 1};  // of a group, by axis
   RangeSet loops_ = 0, unrolled_ = 0, lanes_ = 0;
   double groups_ = 1, threads_ = 1, warps_ = 1;
-  double shared_bytes_ = 0;  // of a group
+  double shared_bytes_ = 0;    // of a group
+  std::vector<UOp> operands_;  // of products of matrices
   OfThread thread_;
   OfAll all_;
 };

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "base/error.h"
+#include "base/matrix.h"
 #include "tests/support/failure.h"
 
 namespace tiny {
@@ -323,6 +324,76 @@ TEST(Linear, EachLawOfGroupsRejectsAPlantedProgram) {
     SCOPED_TRACE(to_string(l.p));
     expect_failure(failure_of([&] { verify(l.p); }), Status::Internal, {c.law});
   }
+}
+
+// The same of whole warps, which multiply matrices and copy.
+struct LegalWarps : LegalGroup {
+  LinearId a, b, sum, shared, memory;
+
+  LegalWarps() {
+    p.group = {kLaneColumns, kLaneRows, 2};
+    const auto words = [&](int64_t lanes) {
+      return add(Op::Const, kUInt32.with_lanes(lanes), {}, 0);
+    };
+    a = words(4);
+    b = words(2);
+    sum = add(Op::Const, kFloat32.with_lanes(4), {}, 0);
+    shared = add(Op::Shared, kAddress, {}, 64);
+    memory = add(Op::Param, kAddress, {}, 0);
+  }
+};
+
+TEST(Linear, LawsOfMatricesRejectPlantedPrograms) {
+  LegalWarps whole;
+  const LinearId product =
+      whole.add(Op::Mma, kFloat32.with_lanes(4), {whole.a, whole.b, whole.sum});
+  whole.add(Op::Part, kFloat32.with_lanes(2), {product}, 2);
+  whole.add(Op::Join, kUInt32.with_lanes(4), {whole.b, whole.b});
+  whole.add(Op::LoadMatrix, kUInt32.with_lanes(4), {whole.shared}, 0, 1);
+  whole.add(Op::CopyAsync, kVoid, {whole.shared, whole.memory, whole.ten}, 4, 16);
+  whole.add(Op::Commit, kVoid, {});
+  whole.add(Op::WaitCopies, kVoid, {}, 1);
+  EXPECT_NO_THROW(verify(whole.p));
+  const auto refused = [](const char* law, const std::function<void(LegalWarps&)>& plant) {
+    LegalWarps l;
+    plant(l);
+    SCOPED_TRACE(to_string(l.p));
+    expect_failure(failure_of([&] { verify(l.p); }), Status::Internal, {law});
+  };
+  const DType four = kFloat32.with_lanes(4);
+  refused("a warp has its threads along axes 0 and 1", [&](LegalWarps& l) {
+    l.p.group = {kLaneRows, kLaneColumns, 2};
+    l.add(Op::Mma, four, {l.a, l.b, l.sum});
+  });
+  refused("of a row of the table",
+          [&](LegalWarps& l) { l.add(Op::Mma, four, {l.a, l.b, l.sum}, 0, 99); });
+  refused("the words of a thread", [&](LegalWarps& l) { l.add(Op::Mma, four, {l.b, l.a, l.sum}); });
+  refused("the elements of a thread",
+          [&](LegalWarps& l) { l.add(Op::Mma, kFloat32, {l.a, l.b, l.one}); });
+  refused("no block around a meeting", [&](LegalWarps& l) {
+    const LinearId block = l.add(Op::If, kVoid, {l.half});
+    l.add(Op::Mma, four, {l.a, l.b, l.sum});
+    l.add(Op::EndIf, kVoid, {block});
+  });
+  refused("no block around a meeting", [&](LegalWarps& l) {
+    const LinearId block = l.add(Op::If, kVoid, {l.half});
+    l.add(Op::LoadMatrix, kUInt32.with_lanes(2), {l.shared});
+    l.add(Op::EndIf, kVoid, {block});
+  });
+  refused("come from the group's memory",
+          [](LegalWarps& l) { l.add(Op::LoadMatrix, kUInt32.with_lanes(2), {l.memory}); });
+  refused("two or four matrices",
+          [](LegalWarps& l) { l.add(Op::LoadMatrix, kUInt32.with_lanes(3), {l.shared}); });
+  refused("two values of one dtype",
+          [](LegalWarps& l) { l.add(Op::Join, kUInt32.with_lanes(6), {l.a, l.b}); });
+  refused("lanes of its value",
+          [](LegalWarps& l) { l.add(Op::Part, kUInt32.with_lanes(2), {l.a}, 3); });
+  refused("4, 8 or 16 bytes",
+          [](LegalWarps& l) { l.add(Op::CopyAsync, kVoid, {l.shared, l.memory, l.ten}, 4, 12); });
+  refused("to the group's memory",
+          [](LegalWarps& l) { l.add(Op::CopyAsync, kVoid, {l.memory, l.memory, l.ten}, 4, 16); });
+  refused("some groups may be under way",
+          [](LegalWarps& l) { l.add(Op::WaitCopies, kVoid, {}, -1); });
 }
 
 TEST(Linear, OneThreadAloneSharesNothing) {

@@ -174,6 +174,7 @@ bool fits_group(const Kernel& kernel, const Machine& machine) {
   FreeRanges free;
   add_free_ranges(kernel, kernel.roots, free);
   for (const UOp& u : topological(kernel.roots)) {
+    if (u.op() == Op::MatrixTerm) continue;  // no value of a thread's own
     int64_t copies = 1;
     for (RangeSet left = free.at(u.node()) & repeated; left; left &= left - 1)
       copies *= kernel.ranges[static_cast<size_t>(std::countr_zero(left))].range.src(0).const_int();

@@ -1,11 +1,11 @@
 // Products of groups of threads: a tile of the result for each group, of which a thread has a tile
 // in registers; of some steps at a time both operands lie in memory that the group shares.
 #include <algorithm>
-#include <optional>
 #include <tuple>
 #include <vector>
 
 #include "codegen/choose/group_editor.h"
+#include "codegen/choose/group_product.h"
 #include "codegen/choose/strategies.h"
 
 namespace tiny {
@@ -24,95 +24,11 @@ constexpr TileSizes kTiles[] = {
     {128, 128, 8, 8, 16}, {64, 128, 4, 8, 16}, {128, 64, 8, 4, 16}, {64, 64, 4, 4, 16},
     {32, 64, 2, 4, 16},   {64, 32, 4, 2, 16},  {32, 32, 2, 2, 16},
 };
-constexpr double kSideMin = 16;  // of both sides of the result
-constexpr double kStepsMin = 8;  // of the sum
 constexpr int64_t kPadding = 4;  // elements a row, so that rows begin in other banks: an access
-
-// The ranges of a product, by position.
-struct Product {
-  size_t column = 0, row = 0, step = 0;
-  std::vector<int64_t> params;  // that it reads, each along the steps
-};
-
-class ProductFinder {
- public:
-  explicit ProductFinder(const Seen& seen) : seen_(seen) {}
-
-  std::optional<Product> run() const {
-    const ClosureInfo* sum = largest();
-    if (!sum) return std::nullopt;
-    const RangeSet stored =
-        stored_ranges(seen_.table) & seen_.table.free_of(sum->node) & ~ordered_ranges(seen_.kernel);
-    const std::vector<double> bytes = bytes_beside(seen_.table);
-    Product found;
-    const auto column = longest(stored, [&](size_t i) { return is_column(i); });
-    if (!column) return std::nullopt;
-    found.column = *column;
-    // What the row's operand reads, the column's does not, and the other way.
-    const auto row = longest(stored & ~bit(*column), [&](size_t i) {
-      return has_load([&](const AccessInfo& a) {
-               return a.strides[i] != 0 && a.strides[*column] == 0;
-             }) &&
-             has_load(
-                 [&](const AccessInfo& a) { return a.strides[i] == 0 && a.strides[*column] != 0; });
-    });
-    const auto step = longest(sum->own, [](size_t) { return true; });
-    if (!row || !step) return std::nullopt;
-    found.row = *row;
-    found.step = *step;
-    const auto& extents = seen_.table.extents;
-    if (std::min(extents[found.row], extents[found.column]) < kSideMin) return std::nullopt;
-    if (extents[found.step] < kStepsMin) return std::nullopt;
-    for (const AccessInfo& a : seen_.table.accesses) {
-      if (a.node.op() != Op::Load || a.strides[found.step] == 0) continue;
-      const int64_t param = a.node.src(0).int_arg();
-      if (std::ranges::find(found.params, param) == found.params.end())
-        found.params.push_back(param);
-    }
-    return found;
-  }
-
- private:
-  const ClosureInfo* largest() const {
-    const ClosureInfo* best = nullptr;
-    for (const ClosureInfo* c : seen_.reductions)
-      if (!best || steps_of(*c) > steps_of(*best)) best = c;
-    return best;
-  }
-  double steps_of(const ClosureInfo& c) const {
-    double n = 1;
-    for (size_t i = 0; i < seen_.table.extents.size(); ++i)
-      if (c.below & bit(i)) n *= seen_.table.extents[i];
-    return n;
-  }
-  template <class Fits>
-  std::optional<size_t> longest(RangeSet ranges, const Fits& fits) const {
-    std::optional<size_t> best;
-    for (size_t i = 0; i < seen_.table.extents.size(); ++i)
-      if ((ranges & bit(i)) && fits(i) &&
-          (!best || seen_.table.extents[i] > seen_.table.extents[*best]))
-        best = i;
-    return best;
-  }
-  // Stores lie side by side along it.
-  bool is_column(size_t range) const {
-    return std::ranges::any_of(seen_.table.accesses, [&](const AccessInfo& a) {
-      return a.store && a.strides[range] == 1;
-    });
-  }
-  template <class Fits>
-  bool has_load(const Fits& fits) const {
-    return std::ranges::any_of(seen_.table.accesses, [&](const AccessInfo& a) {
-      return a.node.op() == Op::Load && a.inside_reduction && fits(a);
-    });
-  }
-
-  const Seen& seen_;
-};
 
 class Tiler {
  public:
-  Tiler(const Seen& seen, const Product& product, const TileSizes& sizes)
+  Tiler(const Seen& seen, const GroupProduct& product, const TileSizes& sizes)
       : seen_(seen), product_(product), sizes_(sizes), edit_(seen.kernel, seen.machine) {}
 
   bool run() {
@@ -206,7 +122,7 @@ class Tiler {
   }
 
   const Seen& seen_;
-  const Product& product_;
+  const GroupProduct& product_;
   const TileSizes& sizes_;
   GroupEditor edit_;
   int64_t tile_row_ = -1, tile_column_ = -1, inner_step_ = -1, place_ = -1;
@@ -215,11 +131,11 @@ class Tiler {
 }  // namespace
 
 bool is_group_product(const Seen& seen) {
-  return seen.reductions.size() == 1 && ProductFinder(seen).run().has_value();
+  return find_group_product(seen).has_value();
 }
 
 void propose_group_tiles(const Seen& seen, std::vector<Proposal>& to) {
-  const Product product = *ProductFinder(seen).run();
+  const GroupProduct product = *find_group_product(seen);
   for (const TileSizes& sizes : kTiles) {
     Tiler tiler(seen, product, sizes);
     if (tiler.run() && fits_group(tiler.now(), seen.machine))

@@ -45,6 +45,8 @@ constexpr Strategy kStrategies[] = {
     {"shared tiles", ComputedBy::Groups, is_group_product, propose_group_tiles,
      "a product of two large sides is bound by what is loaded: tiles in shared memory and "
      "registers"},
+    {"matrices", ComputedBy::Groups, is_matrix_product, propose_group_matrices,
+     "a product of types that warps multiply as matrices takes a tenth of the arithmetic"},
 };
 
 }  // namespace

@@ -30,4 +30,11 @@ bool is_group_product(const Seen&) {
 void propose_group_tiles(const Seen&, std::vector<Proposal>&) {
 }
 
+bool is_matrix_product(const Seen&) {
+  return false;
+}
+
+void propose_group_matrices(const Seen&, std::vector<Proposal>&) {
+}
+
 }  // namespace tiny

@@ -13,7 +13,7 @@ namespace tiny {
 
 namespace {
 
-constexpr int64_t kStepsMost = 40'000'000;  // ops of all threads: half a second
+constexpr int64_t kStepsMost = 10'000'000;  // ops of all threads: some tenth of a second
 constexpr int64_t kPeriodMost = 64;         // steps of a loop after which remainders come again
 constexpr LinearId kNone = UINT32_MAX;
 
