@@ -14,7 +14,7 @@ using State = Pattern::State;
 using Set = Pattern::Set;
 
 constexpr uint32_t kNowhere = UINT32_MAX;
-constexpr size_t kStatesMax = 100000;  // of a pattern with its repetitions
+constexpr size_t kStatesMax = 10000;   // of a pattern with its repetitions
 constexpr size_t kBytesMax = 4096;     // of its text: parts call each other as deep
 constexpr int kDepthMax = 200;         // of groups in groups
 constexpr int64_t kRepeatsMax = 1000;  // RE2's own limit
