@@ -27,5 +27,5 @@ if(TARGET tiny_cli AND NOT CMAKE_CROSSCOMPILING)
 endif()
 add_custom_target(tiny_documents ALL DEPENDS ${made})
 install(DIRECTORY ${tiny_documents}/reference DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT development)
-install(FILES docs/semantics.md docs/ONNX.md docs/GPU.md docs/C.md docs/PYTHON.md docs/TORCH.md docs/debugging.md LICENSE CHANGELOG.md
+install(FILES docs/semantics.md docs/ONNX.md docs/GPU.md docs/C.md docs/PYTHON.md docs/TINYGRAD.md docs/TORCH.md docs/debugging.md LICENSE CHANGELOG.md
         DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT development)

@@ -151,12 +151,11 @@ enum {
   TINY_BFLOAT16 = 11,
   TINY_FLOAT32 = 12,
   TINY_FLOAT64 = 13,
-  /* Kept for types that no tensor has yet: TINY_ERROR_UNSUPPORTED names them. */
-  TINY_FLOAT8_E4M3FN = 14,
+  TINY_FLOAT8_E4M3FN = 14, /* of 8 bits: computed as float32 and rounded, beyond the greatest number to that */
   TINY_FLOAT8_E4M3FNUZ = 15,
   TINY_FLOAT8_E5M2 = 16,
   TINY_FLOAT8_E5M2FNUZ = 17,
-  TINY_FLOAT8_E8M0 = 18,
+  TINY_FLOAT8_E8M0 = 18, /* this and those below: for types that no tensor has yet (TINY_ERROR_UNSUPPORTED) */
   TINY_FLOAT4_E2M1 = 19,
   TINY_INT4 = 20,
   TINY_UINT4 = 21,

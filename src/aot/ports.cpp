@@ -11,6 +11,10 @@ const char* element_type(DType dtype) {
   switch (dtype.scalar) {
     case ScalarType::Bool:
     case ScalarType::UInt8:
+    case ScalarType::Float8E4M3FN:
+    case ScalarType::Float8E4M3FNUZ:
+    case ScalarType::Float8E5M2:
+    case ScalarType::Float8E5M2FNUZ:
       return "uint8_t";
     case ScalarType::Int8:
       return "int8_t";

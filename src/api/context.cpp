@@ -48,11 +48,7 @@ struct Unsupported {
   const char* name;
   size_t bits;  // of an element; 0: they have no common size
 };
-constexpr Unsupported kUnsupported[] = {{TINY_FLOAT8_E4M3FN, "float8_e4m3fn", 8},
-                                        {TINY_FLOAT8_E4M3FNUZ, "float8_e4m3fnuz", 8},
-                                        {TINY_FLOAT8_E5M2, "float8_e5m2", 8},
-                                        {TINY_FLOAT8_E5M2FNUZ, "float8_e5m2fnuz", 8},
-                                        {TINY_FLOAT8_E8M0, "float8_e8m0", 8},
+constexpr Unsupported kUnsupported[] = {{TINY_FLOAT8_E8M0, "float8_e8m0", 8},
                                         {TINY_FLOAT4_E2M1, "float4_e2m1", 4},
                                         {TINY_INT4, "int4", 4},
                                         {TINY_UINT4, "uint4", 4},

@@ -15,10 +15,18 @@ namespace {
 
 namespace dl = tiny::dlpack;
 
+constexpr std::pair<uint8_t, tiny::DType> kFloat8Codes[] = {
+    {dl::kFloat8E4M3FN, tiny::kFloat8E4M3FN},
+    {dl::kFloat8E4M3FNUZ, tiny::kFloat8E4M3FNUZ},
+    {dl::kFloat8E5M2, tiny::kFloat8E5M2},
+    {dl::kFloat8E5M2FNUZ, tiny::kFloat8E5M2FNUZ}};
+
 dl::DataType type_of(tiny::DType dtype) {
   const auto bits = static_cast<uint8_t>(dtype.bits());
   if (dtype.is_bool()) return {dl::kBool, bits, 1};
   if (dtype == tiny::kBFloat16) return {dl::kBfloat, bits, 1};
+  for (const auto& [code, float8] : kFloat8Codes)
+    if (dtype == float8) return {code, bits, 1};
   if (dtype.is_float()) return {dl::kFloat, bits, 1};
   return {dtype.is_signed() ? dl::kInt : dl::kUnsigned, bits, 1};
 }

@@ -8,7 +8,17 @@
 namespace tiny::dlpack {
 
 enum DeviceType : int32_t { kCpu = 1 };
-enum TypeCode : uint8_t { kInt = 0, kUnsigned = 1, kFloat = 2, kBfloat = 4, kBool = 6 };
+enum TypeCode : uint8_t {
+  kInt = 0,
+  kUnsigned = 1,
+  kFloat = 2,
+  kBfloat = 4,
+  kBool = 6,
+  kFloat8E4M3FN = 10,
+  kFloat8E4M3FNUZ = 11,
+  kFloat8E5M2 = 12,
+  kFloat8E5M2FNUZ = 13
+};
 inline constexpr uint64_t kReadOnly = 1;  // of the flags
 inline constexpr uint32_t kMajor = 1, kMinor = 0;
 

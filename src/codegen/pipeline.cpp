@@ -23,6 +23,7 @@
 #include "ir/dot.h"
 #include "ir/spec.h"
 #include "rules/decompositions.h"
+#include "rules/narrow.h"
 #include "rules/split_ranges.h"
 #include "rules/weighted_mean.h"
 
@@ -112,6 +113,7 @@ namespace {
 Kernel decomposed(const Kernel& kernel, const Target& target) {
   Kernel out = kernel;
   out.roots = decompose(divide_after_sums(kernel.roots), target.scales);
+  for (KernelParam& p : out.params) p.element = dtype_in_kernel(p.element);
   return out;
 }
 

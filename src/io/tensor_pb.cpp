@@ -248,7 +248,8 @@ int32_t tensor_type_of_dtype(DType dtype) {
   for (const TensorTypeInfo& type : kTensorTypes)
     if (type.ours == dtype.scalar && dtype.scalar != ScalarType::Void && dtype.lanes == 1)
       return type.number;
-  throw Error(Status::Unsupported, cat("ONNX has no element type ", to_string(dtype)));
+  throw Error(Status::Unsupported,
+              cat("elements of ", to_string(dtype), " are not written to ONNX"));
 }
 
 TensorData read_tensor(WireReader& reader, const TensorSource& source) {

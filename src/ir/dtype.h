@@ -12,12 +12,13 @@
 namespace tiny {
 
 enum class ScalarType : uint8_t {
-#define DTYPE(name, text, number, bits, kind, exponent, mantissa, infinities, carrier, computed) \
-  name,
+#define DTYPE(name, text, number, bits, kind, exponent, mantissa, specials, carrier, computed) name,
 #include "ir/dtypes.def"
 };
 
 enum class DTypeKind : uint8_t { None, Bool, Signed, Unsigned, Float };
+// Which bits of a float are no finite numbers.
+enum class Specials : uint8_t { None, Ieee, Last, NegativeZero };
 
 struct ScalarInfo {
   const char* text;
@@ -26,21 +27,21 @@ struct ScalarInfo {
   DTypeKind kind;
   uint8_t exponent;
   uint8_t mantissa;
-  bool has_infinities;
+  Specials specials;
   ScalarType carrier;
   ScalarType computed;
 };
 
 inline constexpr ScalarInfo kScalars[] = {
-#define DTYPE(name, text, number, bits, kind, exponent, mantissa, infinities, carrier, computed) \
-  {text,                                                                                         \
-   number,                                                                                       \
-   bits,                                                                                         \
-   DTypeKind::kind,                                                                              \
-   exponent,                                                                                     \
-   mantissa,                                                                                     \
-   infinities,                                                                                   \
-   ScalarType::carrier,                                                                          \
+#define DTYPE(name, text, number, bits, kind, exponent, mantissa, specials, carrier, computed) \
+  {text,                                                                                       \
+   number,                                                                                     \
+   bits,                                                                                       \
+   DTypeKind::kind,                                                                            \
+   exponent,                                                                                   \
+   mantissa,                                                                                   \
+   Specials::specials,                                                                         \
+   ScalarType::carrier,                                                                        \
    ScalarType::computed},
 #include "ir/dtypes.def"
 };
@@ -67,8 +68,14 @@ struct DType {
   constexpr DType computed() const { return {info().computed, lanes}; }
   constexpr bool is_computed_wider() const { return info().computed != scalar; }
   constexpr bool is_narrow_float() const { return is_float() && is_computed_wider(); }
+  // A float of 8 bits: inside kernels its bits alone are moved (rules/narrow.h).
+  constexpr bool is_float8() const { return is_float() && bits() == 8; }
+  constexpr bool has_infinities() const { return info().specials == Specials::Ieee; }
+  constexpr bool has_negative_zero() const { return info().specials != Specials::NegativeZero; }
   // Of a float: what its exponent is biased by, and the bits of its significand.
-  constexpr int exponent_bias() const { return (1 << (info().exponent - 1)) - 1; }
+  constexpr int exponent_bias() const {
+    return (1 << (info().exponent - 1)) - (has_negative_zero() ? 1 : 0);
+  }
   constexpr int digits() const { return info().mantissa + 1; }
   constexpr DType with_lanes(int64_t n) const { return {scalar, static_cast<uint16_t>(n)}; }
   constexpr DType element() const { return {scalar, 1}; }
@@ -88,6 +95,10 @@ inline constexpr DType kFloat16{ScalarType::Float16};
 inline constexpr DType kBFloat16{ScalarType::BFloat16};
 inline constexpr DType kFloat32{ScalarType::Float32};
 inline constexpr DType kFloat64{ScalarType::Float64};
+inline constexpr DType kFloat8E4M3FN{ScalarType::Float8E4M3FN};
+inline constexpr DType kFloat8E4M3FNUZ{ScalarType::Float8E4M3FNUZ};
+inline constexpr DType kFloat8E5M2{ScalarType::Float8E5M2};
+inline constexpr DType kFloat8E5M2FNUZ{ScalarType::Float8E5M2FNUZ};
 inline constexpr DType kAddress{ScalarType::Address};
 
 // "float32", or "float32x16" with lanes.
@@ -104,7 +115,7 @@ uint64_t highest_bits(DType dtype);
 
 // A value of `dtype` as the low bits of a word, rounded to nearest even (floats) or wrapped (ints),
 // and back.  Bool: any value but 0 is 1.  NaN to an integer is 0; beyond its range, the nearest
-// end.
+// end.  A float of 8 bits saturates: beyond its greatest number it is that one.
 uint64_t bits_of(DType dtype, double value);
 uint64_t bits_of_int(DType dtype, int64_t value);
 double double_of(DType dtype, uint64_t bits);

@@ -58,6 +58,10 @@ T fold_float(Op op, const T* v) {
       return std::trunc(v[0]);
     case Op::Round:
       return std::nearbyint(v[0]);
+    case Op::Neg:
+      return -v[0];
+    case Op::Abs:
+      return std::fabs(v[0]);
     case Op::Add:
       return v[0] + v[1];
     case Op::Sub:
@@ -99,6 +103,7 @@ bool is_comparison(Op op) {
 
 // What selects a value or changes only its sign keeps the other bits, also of a NaN.
 std::optional<uint64_t> fold_sign_or_choice(Op op, DType operand, const uint64_t* src) {
+  if (!operand.has_negative_zero() && (op == Op::Neg || op == Op::Abs)) return std::nullopt;
   const uint64_t sign = uint64_t{1} << (operand.bits() - 1);
   if (op == Op::Neg) return src[0] ^ sign;
   if (op == Op::Abs) return src[0] & ~sign;

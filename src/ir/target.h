@@ -17,11 +17,11 @@ namespace tiny {
 enum class Isa : uint8_t { Generic, Avx2, Avx512 };
 
 // A set of element types, a bit each.
-using ScalarTypes = uint16_t;
-inline constexpr ScalarTypes kAllScalars = 0xFFFF;
-static_assert(std::size(kScalars) <= 16);
+using ScalarTypes = uint32_t;
+inline constexpr ScalarTypes kAllScalars = 0xFFFFFFFF;
+static_assert(std::size(kScalars) <= 32);
 constexpr ScalarTypes scalar_bit(ScalarType s) {
-  return static_cast<ScalarTypes>(1 << static_cast<int>(s));
+  return ScalarTypes{1} << static_cast<int>(s);
 }
 
 // For each op, the element types whose vectors it has no instruction for.

@@ -25,6 +25,10 @@ BytecodeType type_of(DType dtype) {
 #include "base/bytecode.def"
     case ScalarType::Address:
       return BytecodeType::Int64;
+    case ScalarType::Float8E4M3FN:
+    case ScalarType::Float8E4M3FNUZ:
+    case ScalarType::Float8E5M2:
+    case ScalarType::Float8E5M2FNUZ:
     case ScalarType::Void:
       break;
   }

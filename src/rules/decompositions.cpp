@@ -179,6 +179,7 @@ const RuleSet& bit_rules() {
 // Whether no rule is about a node, nor folding: by its op and dtypes alone, so that most kernels
 // are looked at once instead of being made anew.
 bool stays(const UOp& u) {
+  if (u.dtype().is_float8()) return false;
   if (!has(u.op(), kElementwise) && u.op() != Op::Reduce) return true;
   if (has(u.op(), kTranscendental) || u.src().empty()) return false;
   const auto is_wide = [](const UOp& s) {
@@ -201,13 +202,16 @@ RuleTable bool_rules() {
 }
 
 std::vector<UOp> decompose(std::span<const UOp> roots, bool scales) {
-  if (std::ranges::all_of(topological(roots), stays)) return {roots.begin(), roots.end()};
+  const std::vector<UOp> order = topological(roots);
+  if (std::ranges::all_of(order, stays)) return {roots.begin(), roots.end()};
   Rewriter sums(sum_rules());
   Rewriter arithmetic(scales ? scaling_rules() : arithmetic_rules());
   Rewriter bits(bit_rules());
   std::vector<UOp> done;
   for (const UOp& root : roots) done.push_back(bits(arithmetic(sums(root))));
-  return done;
+  const bool has_float8 =
+      std::ranges::any_of(order, [](const UOp& u) { return u.dtype().is_float8(); });
+  return has_float8 ? as_float8_bits(done) : done;
 }
 
 UOp decompose(const UOp& root, bool scales) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "ir/build.h"
+#include "ir/rebuild.h"
+#include "rules/float8.h"
 
 namespace tiny {
 
@@ -53,7 +55,7 @@ UOp reduced_wide(const Match& m) {
   UOp value = m.graph().make(Op::Reduce, std::move(src), u.arg());
   const Op op = u.reduce_arg().op;
   // The wide identity is no value of the narrow dtype.
-  if (is_narrow_int(u.dtype()) && (op == Op::Min || op == Op::Max) && may_be_empty(u)) {
+  if (!u.dtype().has_infinities() && (op == Op::Min || op == Op::Max) && may_be_empty(u)) {
     const DType narrow = u.dtype().element();
     const uint64_t bits = op == Op::Min ? highest_bits(narrow) : lowest_bits(narrow);
     value = elementwise(op, {value, cast(m.graph().constant_bits(u.dtype(), bits), to)});
@@ -68,6 +70,8 @@ UOp cast_through_wide(const Match& m) {
   if (to.is_bool()) return not_equal(x, m.graph().constant(from, 0));
   if (from.is_narrow_float() && to != from.computed()) return cast(cast(x, from.computed()), to);
   if (to.is_narrow_float() && from != to.computed()) return cast(cast(x, to.computed()), to);
+  if (from.is_float8()) return float_of_float8(x);
+  if (to.is_float8()) return float8_of_float(x, to);
   if (is_narrow_int(from) && to != from.computed()) return cast(cast(x, from.computed()), to);
   if (!is_narrow_int(to) || from == to.computed() || from.is_bool()) return {};
   const UOp whole = cast(x, to.computed());
@@ -88,10 +92,12 @@ UOp extremum_of_narrow(const Match& m) {
 }
 
 UOp sign_of_narrow(const Match& m) {
-  if (!m.root().dtype().is_narrow_float()) return computed_wide(m);
+  if (!m.root().dtype().is_narrow_float() || !m.root().dtype().has_negative_zero())
+    return computed_wide(m);
   const UOp bits = as_bits(m.root().src(0));
   const bool flips = m.root().op() == Op::Neg;
-  const UOp mask = m.graph().constant_int(bits.dtype(), flips ? 0x8000 : 0x7FFF);
+  const int64_t sign = int64_t{1} << (bits.dtype().bits() - 1);
+  const UOp mask = m.graph().constant_int(bits.dtype(), flips ? sign : sign - 1);
   return bitcast(elementwise(flips ? Op::Xor : Op::And, {bits, mask}), m.root().dtype());
 }
 
@@ -99,6 +105,18 @@ UOp choice_of_narrow(const Match& m) {
   const UOp& u = m.root();
   if (!u.dtype().is_narrow_float()) return {};  // every target chooses among narrow integers
   return bitcast(where(u.src(0), as_bits(u.src(1)), as_bits(u.src(2))), u.dtype());
+}
+
+DType dtype_in_kernel(DType dtype) {
+  return dtype.is_float8() ? dtype.carrier() : dtype;
+}
+
+std::vector<UOp> as_float8_bits(std::span<const UOp> roots) {
+  return map_nodes(roots, nullptr, [](const UOp& u, std::vector<UOp>& src) {
+    const DType dtype = dtype_in_kernel(u.dtype());
+    if (u.op() == Op::Bitcast && src[0].dtype() == dtype) return src[0];
+    return u.graph().make(u.op(), src, u.arg(), dtype);
+  });
 }
 
 }  // namespace tiny

@@ -13,28 +13,6 @@ namespace tiny {
 
 namespace {
 
-// Which bits are no numbers.
-enum class Special : uint8_t {
-  None,          // none
-  Ieee,          // the greatest exponent: infinity, and above it NaN
-  Last,          // all bits but the sign: NaN
-  NegativeZero,  // the sign alone: NaN
-};
-
-struct Format {
-  int bits, mantissa, bias;
-  Special special;
-  uint32_t greatest;  // of the finite ones, without its sign
-  uint32_t nan;       // without a sign, but where that is all
-};
-
-constexpr Format kFormats[] = {
-    {8, 3, 7, Special::Last, 0x7E, 0x7F},           // E4M3FN
-    {8, 3, 8, Special::NegativeZero, 0x7F, 0x80},   // E4M3FNUZ
-    {8, 2, 15, Special::Ieee, 0x7B, 0x7E},          // E5M2
-    {8, 2, 16, Special::NegativeZero, 0x7F, 0x80},  // E5M2FNUZ
-    {4, 1, 1, Special::None, 0x7, 0x8},             // E2M1: what is no number is -0
-};
 constexpr int kPowerBias = 127;
 constexpr uint32_t kPowerNan = 0xFF;
 
@@ -46,21 +24,20 @@ double power_of(uint32_t code) {
                            : std::ldexp(1.0, static_cast<int>(code) - kPowerBias);
 }
 
-double number_of(uint32_t code, const Format& f) {
-  const uint32_t sign = uint32_t{1} << (f.bits - 1);
-  const uint32_t rest = code & (sign - 1);
-  if (f.special == Special::NegativeZero && code == f.nan)
-    return std::numeric_limits<double>::quiet_NaN();
-  if (f.special != Special::None && f.special != Special::NegativeZero && rest > f.greatest)
-    return f.special == Special::Ieee && rest == f.greatest + 1
-               ? (code & sign ? -1 : 1) * std::numeric_limits<double>::infinity()
-               : std::numeric_limits<double>::quiet_NaN();
-  const int exponent = static_cast<int>(rest >> f.mantissa);
-  const auto fraction = static_cast<double>(rest & ((uint32_t{1} << f.mantissa) - 1));
-  const double one = std::ldexp(1.0, f.mantissa);
-  const double size = exponent == 0 ? std::ldexp(fraction, 1 - f.bias - f.mantissa)
-                                    : std::ldexp(one + fraction, exponent - f.bias - f.mantissa);
-  return code & sign ? -size : size;
+// The engine's own type of it; kVoid: it has none.
+DType float8_of(Narrow type) {
+  switch (type) {
+    case Narrow::Float8E4M3FN:
+      return kFloat8E4M3FN;
+    case Narrow::Float8E4M3FNUZ:
+      return kFloat8E4M3FNUZ;
+    case Narrow::Float8E5M2:
+      return kFloat8E5M2;
+    case Narrow::Float8E5M2FNUZ:
+      return kFloat8E5M2FNUZ;
+    default:
+      return kVoid;
+  }
 }
 
 Tensor word(const Tensor& like, int64_t value) {
@@ -87,53 +64,74 @@ Tensor to_power(const Tensor& u, bool saturate, NarrowRounding rounding) {
   return cast(where(is_nan, word(u, kPowerNan), minimum(code, most)), kUInt8);
 }
 
+// A cast saturates, and keeps infinities.
+Tensor to_float8(const Tensor& real, DType t, bool saturate) {
+  const uint64_t most = highest_bits(t) - (t.has_infinities() ? 1 : 0);
+  const double greatest = double_of(t, most);
+  if (saturate)
+    return cast(maximum(minimum(real, number(real, greatest)), number(real, -greatest)), t);
+  // What is half a step beyond the greatest number goes to the even one of both.
+  const double edge = greatest + (greatest - double_of(t, most - 1)) / 2;
+  const Tensor size = abs(real), end = number(real, edge);
+  const Tensor beyond = most % 2 == 0 ? greater(size, end) : greater_equal(size, end);
+  const double infinity = std::numeric_limits<double>::infinity();
+  const Tensor signed_infinity =
+      where(less(real, number(real, 0)), number(real, -infinity), number(real, infinity));
+  return cast(where(beyond, signed_infinity, real), t);
+}
+
+// Floats of 4 bits, by the bits of float32: one is stored of the significand, the exponent is
+// biased by 1, and the only denormal is 0.5.
+constexpr float kFloat4s[] = {0, 0.5F, 1, 1.5F, 2, 3, 4, 6};
+constexpr int64_t kFloat4Sign = 8;
+
+Tensor to_float4(const Tensor& real, const Tensor& u) {
+  constexpr int64_t kDropped = kMantissa - 1;
+  const Tensor size = bit_and(u, word(u, 0x7FFFFFFF));
+  // Half of what is dropped is added, less one where what stays is even.
+  const Tensor odd = bit_and(shift_right(size, word(u, kDropped)), word(u, 1));
+  const Tensor rounded =
+      shift_right(size + word(u, (int64_t{1} << (kDropped - 1)) - 1) + odd, word(u, kDropped));
+  const Tensor normal = rounded - word(u, (kBias - 1) << 1);
+  const Tensor is_small = less(abs(real), number(real, 1));
+  // A large number would be no integer of 32 bits.
+  const Tensor halves = where(is_small, abs(real) * number(real, 2), number(real, 0));
+  const Tensor code =
+      minimum(where(is_small, cast(round(halves), kUInt32), normal), word(u, kFloat4Sign - 1));
+  const Tensor sign = shift_left(shift_right(u, word(u, 31)), word(u, 3));
+  const Tensor is_nan = greater(size, word(u, 0x7F800000));
+  return cast(where(is_nan, word(u, kFloat4Sign), bit_or(code, sign)), kUInt8);
+}
+
+std::vector<float> numbers_of(Narrow type) {
+  std::vector<float> table;
+  if (type == Narrow::Float8E8M0)
+    for (uint32_t code = 0; code <= kPowerNan; ++code)
+      table.push_back(static_cast<float>(power_of(code)));
+  else
+    for (const float sign : {1.0F, -1.0F})
+      for (const float size : kFloat4s) table.push_back(sign * size);
+  return table;
+}
+
 }  // namespace
 
 Tensor to_narrow(const Tensor& x, Narrow type, bool saturate, NarrowRounding rounding) {
   const Tensor real = cast(x, kFloat32);
+  if (const DType t = float8_of(type); t != kVoid)
+    return bitcast(to_float8(real, t, saturate), kUInt8);
   const Tensor u = bitcast(real, kUInt32);
-  if (type == Narrow::Float8E8M0) return to_power(u, saturate, rounding);
-  const Format& f = kFormats[static_cast<size_t>(type)];
-  const int dropped = kMantissa - f.mantissa;
-  const Tensor size = bit_and(u, word(u, 0x7FFFFFFF));
-  // Half of what is dropped is added, less one where what stays is even.
-  const Tensor odd = bit_and(shift_right(size, word(u, dropped)), word(u, 1));
-  const Tensor rounded =
-      shift_right(size + word(u, (1 << (dropped - 1)) - 1) + odd, word(u, dropped));
-  const Tensor normal = rounded - word(u, static_cast<int64_t>(kBias - f.bias) << f.mantissa);
-  const Tensor scaled = abs(real) * number(real, std::ldexp(1.0, f.bias - 1 + f.mantissa));
-  const Tensor least = number(real, std::ldexp(1.0, 1 - f.bias));
-  const Tensor is_small = less(abs(real), least);
-  // A large number would be no integer of 32 bits.
-  const Tensor small = cast(round(where(is_small, scaled, number(real, 0))), kUInt32);
-  Tensor code = where(is_small, small, normal);
-  const bool stays = saturate || f.special == Special::None;
-  const uint32_t beyond = stays ? f.greatest : f.special == Special::Ieee ? f.greatest + 1 : f.nan;
-  code = where(greater(code, word(u, f.greatest)), word(u, beyond), code);
-  const Tensor sign = shift_left(shift_right(u, word(u, 31)), word(u, f.bits - 1));
-  const Tensor is_nan = greater(size, word(u, 0x7F800000));
-  if (f.special == Special::NegativeZero) {
-    const Tensor has_sign = bit_and(not_equal(code, word(u, 0)), less(code, word(u, f.nan)));
-    code = where(has_sign, bit_or(code, sign), code);
-    return cast(where(is_nan, word(u, f.nan), code), kUInt8);
-  }
-  if (f.special == Special::None)
-    return cast(where(is_nan, word(u, f.nan), bit_or(code, sign)), kUInt8);
-  return cast(bit_or(where(is_nan, word(u, f.nan), code), sign), kUInt8);
+  return type == Narrow::Float8E8M0 ? to_power(u, saturate, rounding) : to_float4(real, u);
 }
 
 Tensor from_narrow(const Tensor& bits, Narrow type, DType dtype) {
   require(bits.dtype() == kUInt8, Status::DType, "from_narrow: bits in ", bits.dtype(),
           "; wanted uint8");
-  const bool is_power = type == Narrow::Float8E8M0;
-  const uint32_t count = is_power ? 256 : uint32_t{1} << kFormats[static_cast<size_t>(type)].bits;
-  std::vector<float> table;
-  for (uint32_t code = 0; code < count; ++code)
-    table.push_back(static_cast<float>(
-        is_power ? power_of(code) : number_of(code, kFormats[static_cast<size_t>(type)])));
+  if (const DType t = float8_of(type); t != kVoid) return cast(bitcast(bits, t), dtype);
+  const std::vector<float> table = numbers_of(type);
   const Tensor numbers = from_data(bits.context_ref(), kFloat32, {std::ssize(table)}, table.data(),
                                    std::ssize(table) * 4);
-  const Tensor place = bit_and(bits, word(bits, static_cast<int64_t>(count) - 1));
+  const Tensor place = bit_and(bits, word(bits, std::ssize(table) - 1));
   return cast(gather(numbers, cast(place, kInt64), 0), dtype);
 }
 

@@ -1,5 +1,5 @@
-// Floats of 8 and 4 bits, which tensors hold as their bits: one in each uint8, a float of 4 bits in
-// the lower ones.  Nothing is computed in them: they are made of float32 and become float32.
+// Floats of 8 and 4 bits as ONNX's operators hold and round them: by their bits, one in each uint8,
+// a float of 4 bits in the lower ones.  They are made of float32 and become float32.
 #pragma once
 
 #include "tensor/tensor.h"

@@ -21,8 +21,8 @@ DType wider(DType a, DType b) {
 
 DType promoted_floats(DType a, DType b) {
   if (a == b) return a;
-  // binary16 and bfloat16 hold neither's values.
-  if (a.bits() == b.bits()) return kFloat32;
+  // Neither holds the other's values.
+  if (a.bits() == b.bits()) return a.is_float8() ? kFloat16 : kFloat32;
   return wider(a, b);
 }
 

@@ -57,10 +57,13 @@ Tensor bits_of(const Tensor& key, int bits, int64_t count) {
     const Tensor pairs = reshape(all, {count, 2});
     return reshape(joined(slice_axis(pairs, 1, 0, 1), slice_axis(pairs, 1, 1, 2)), {count});
   }
-  const Tensor low = bit_and(all, number_int(all, 0xFFFF));
-  const Tensor high = shift_right(all, number_int(all, 16));
-  const Tensor both = cast(stack(std::vector{low, high}, 1), kUInt16);
-  return slice_axis(reshape(both, {2 * words}), 0, 0, count);
+  std::vector<Tensor> parts{bit_and(all, number_int(all, (1 << bits) - 1))};
+  for (int at = bits; at < 32; at += bits) {
+    const Tensor rest = shift_right(all, number_int(all, at));
+    parts.push_back(at + bits < 32 ? bit_and(rest, number_int(all, (1 << bits) - 1)) : rest);
+  }
+  const Tensor narrow = cast(stack(parts, 1), bits == 16 ? kUInt16 : kUInt8);
+  return slice_axis(reshape(narrow, {std::ssize(parts) * words}), 0, 0, count);
 }
 
 // A polynomial, the highest coefficient first.

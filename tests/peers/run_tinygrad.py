@@ -3,6 +3,7 @@ and what it says.  What is "apart" needs tinygrad's internals or another machine
 others the last column says how many pass.
 
 usage: run_tinygrad CHECKOUT [FILE[::TEST] | -k TEXT | ..]     the checkout is read, never written to
+       run_tinygrad CHECKOUT --record                          all of them, and writes docs/TINYGRAD.md
        run_tinygrad CHECKOUT --programs [TEXT ..]              its example programs, those that have the text in their path
 """
 
@@ -10,7 +11,9 @@ import atexit
 import collections
 import hashlib
 import os
+import pathlib
 import shutil
+import subprocess
 import sys
 import tempfile
 
@@ -31,7 +34,7 @@ test/unit/test_rearrange_einops.py test/null/test_rearrange_einops.py test/unit/
 test/unit/test_hashing.py test/backend/test_softmax_fusion.py test/backend/test_transcendental.py
 test/backend/test_edgecases.py test/backend/test_pickle.py test/unit/test_call.py""".split()
 APART = (INTERNALS, DELIBERATE, MACHINE)
-
+PAGE = pathlib.Path(__file__).parents[2] / "docs" / "TINYGRAD.md"
 
 FASHION = "/usr/share/datasets/fashion-mnist"
 MNIST = "https://storage.googleapis.com/cvdf-datasets/mnist/"
@@ -77,34 +80,60 @@ class Table:
             self.outcomes[report.nodeid]["(import)"] = "failed"
             self.causes[report.nodeid] = str(report.longrepr).splitlines()[-1]
 
-    def show(self):
-        apart = collections.Counter()
-        for test in sorted(self.causes):
-            kind, cause = tinygrad_causes.cause_of(test, self.causes[test])
+    def kinds(self):
+        """{test: (kind, cause)} of those that failed."""
+        return {test: tinygrad_causes.cause_of(test, self.causes[test]) for test in sorted(self.causes)}
+
+    def rows(self):
+        """(file, passed, failed, apart, skipped, share of those that are not apart), and such a row of all."""
+        apart, total, found = collections.Counter(), collections.Counter(), []
+        for test, (kind, _) in self.kinds().items():
             apart[test.partition("::")[0]] += kind in APART
-            print(f"{test}\n    {kind}: {cause}\n    {self.causes[test][:300]}")
-        print(f"\n{'file':48} passed failed  apart skipped")
-        total = collections.Counter()
         for file, tests in self.outcomes.items():
             if not tests:
                 continue
             counts = collections.Counter(tests.values(), apart=apart[file])
             counts["failed"] -= counts["apart"]
             total += counts
-            self._row(file, counts)
-        self._row("all", total)
+            found.append(self._row(file, counts))
+        return [*found, self._row("all", total)]
 
     @staticmethod
     def _row(name, counts):
         asked = counts["passed"] + counts["failed"]
-        share = f"{100 * counts['passed'] / asked:6.1f} %" if asked else ""
-        print(f"{name:48} {counts['passed']:6} {counts['failed']:6} {counts['apart']:6} {counts['skipped']:7} {share}")
+        share = f"{100 * counts['passed'] / asked:.1f} %" if asked else ""
+        return (name, *(counts[what] for what in ("passed", "failed", "apart", "skipped")), share)
+
+    def show(self):
+        for test, (kind, cause) in self.kinds().items():
+            print(f"{test}\n    {kind}: {cause}\n    {self.causes[test][:300]}")
+        print(f"\n{'file':48} passed failed  apart skipped")
+        for name, passed, failed, apart, skipped, share in self.rows():
+            print(f"{name:48} {passed:6} {failed:6} {apart:6} {skipped:7} {share:>8}")
+
+    def record(self, checkout):
+        """Writes the page of results."""
+        commit = subprocess.run(["git", "-C", checkout, "rev-parse", "--short=10", "HEAD"], text=True, capture_output=True,
+                                check=True).stdout.strip()
+        lines = ["# tinygrad's tests on tiny", "",
+                 f"`tests/peers/run_tinygrad CHECKOUT --record` has written this, of tinygrad's commit {commit}. What is *apart*",
+                 "needs tinygrad's internals or another machine, or is right here on purpose; the share is of the others.", "",
+                 "| file of test/ | passed | failed | apart | skipped | share |", "|---|---|---|---|---|---|"]
+        lines += ["| " + " | ".join(map(str, (name.removeprefix("test/").removesuffix(".py"), *row))) + " |"
+                  for name, *row in self.rows()]
+        lines += ["", "Of those that do not pass:", "", "| tests | | why |", "|---|---|---|"]
+        whys = collections.Counter(self.kinds().values())
+        lines += [f"| {whys[why]} | {why[0]} | {why[1]} |" for why in sorted(whys, key=lambda why: (why[0], -whys[why], why[1]))]
+        PAGE.write_text("\n".join(lines) + "\n")
 
 
 def main(arguments):
     if not arguments or not os.path.isdir(os.path.join(arguments[0], "test")):
         print(__doc__, file=sys.stderr)
         return 2
+    records = arguments[1:] == ["--record"]
+    if records:
+        arguments = arguments[:1]
     if arguments[1:2] == ["--programs"]:
         import tinygrad_programs
         return tinygrad_programs.main(os.path.abspath(arguments[0]), arguments[2:])
@@ -120,6 +149,8 @@ def main(arguments):
                           "--continue-on-collection-errors",
                           *(arguments[1:] or FILES)], plugins=[table])
     table.show()
+    if records:
+        table.record(os.getcwd())
     return int(status)
 
 

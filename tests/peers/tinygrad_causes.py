@@ -49,8 +49,6 @@ ROWS = [
     (MACHINE, "", "'CPU' != \\('CPU:1'", "wants several devices"),
     # ---- What is not there
     (LACKING, "", "grad_fxn", "gradients of one's own for @function; tiny.custom_op has them"),
-    (LACKING, "test_dtype|test_tensor.py::.*element_size", "float8|fp8|8 bits|e4m3|e5m2|randn: random numbers of",
-     "tensors of 8-bit floats"),
     (LACKING, "test_tensor_variable.py::.*large_range_variable_jit", "", "variables are at most 2^40"),
     (LACKING, "test_function.py::.*unused_param_backward", "", "an argument that a function does not use has no gradient"),
     (LACKING, "test_setitem.py::.*jit_setitem_variable_offset", "", "writes where the size of the part depends on the variable"),

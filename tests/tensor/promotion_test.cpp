@@ -13,9 +13,9 @@ namespace tiny {
 namespace {
 
 // Row and column meet in what stands in the row's column; the table is symmetric.
-const char* const kOrder[] = {"bool",     "uint8",   "int8",   "uint16", "int16",
-                              "uint32",   "int32",   "uint64", "int64",  "float16",
-                              "bfloat16", "float32", "float64"};
+const char* const kOrder[] = {"bool",     "uint8",   "int8",    "uint16",        "int16",
+                              "uint32",   "int32",   "uint64",  "int64",         "float16",
+                              "bfloat16", "float32", "float64", "float8_e4m3fn", "float8_e5m2"};
 const std::vector<std::vector<const char*>> kTable = {
     {"bool"},
     {"uint8", "uint8"},
@@ -34,6 +34,12 @@ const std::vector<std::vector<const char*>> kTable = {
      "float32", "float32", "float32", "float32"},
     {"float64", "float64", "float64", "float64", "float64", "float64", "float64", "float64",
      "float64", "float64", "float64", "float64", "float64"},
+    {"float8_e4m3fn", "float8_e4m3fn", "float8_e4m3fn", "float8_e4m3fn", "float8_e4m3fn",
+     "float8_e4m3fn", "float8_e4m3fn", "float8_e4m3fn", "float8_e4m3fn", "float16", "bfloat16",
+     "float32", "float64", "float8_e4m3fn"},
+    {"float8_e5m2", "float8_e5m2", "float8_e5m2", "float8_e5m2", "float8_e5m2", "float8_e5m2",
+     "float8_e5m2", "float8_e5m2", "float8_e5m2", "float16", "bfloat16", "float32", "float64",
+     "float16", "float8_e5m2"},
 };
 
 TEST(Promotion, FollowsTheTableBothWays) {

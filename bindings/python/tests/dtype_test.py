@@ -52,8 +52,9 @@ class Kinds(unittest.TestCase):
         for said in ("float", "int", float, int):
             with self.assertRaisesRegex(TypeError, "32 bits in tinygrad and 64 in NumPy"):
                 a.cast(said)
-        with self.assertRaisesRegex(tiny.Error, "float8_e4m3fn are not supported"):
-            a.cast(dtypes.fp8e4m3)
+        self.assertIs(a.cast("fp8e4m3").dtype, dtypes.fp8e4m3)
+        with self.assertRaisesRegex(tiny.Error, "float8_e8m0 are not supported"):
+            a.cast(tiny.Dtype.FLOAT8_E8M0)
 
     def test_what_they_meet_in(self):
         """As the engine has it."""
@@ -129,6 +130,30 @@ class Rounding(unittest.TestCase):
             for x in self.NUMBERS:
                 if abs(x) < max(v for v in wanted if math.isfinite(v)):
                     self.assertEqual(_rounding.truncate[kind](x), torch.tensor(x).to(theirs).float().item(), (kind, x))
+
+    @unittest.skipIf(torch is None, "no PyTorch")
+    def test_tensors_of_bytes_as_floats(self):
+        for kind in dtypes.fp8s:
+            theirs = torch.arange(256, dtype=torch.uint8).view(getattr(torch, kind.name))
+            mine = Tensor(list(range(256)), dtype="uint8").bitcast(kind)
+            wanted = theirs.float().tolist()
+            for found in (mine.tolist(), mine.float().tolist()):
+                for bits, (one, other) in enumerate(zip(found, wanted)):
+                    self.assertTrue(one == other or one != one and other != other, (kind, bits, one, other))
+            numbers = [x for x in self.NUMBERS if math.isfinite(x)]
+            self.assertEqual(Tensor(numbers, dtype="float32").cast(kind).tolist(),
+                             [_rounding.truncate[kind](x) for x in numbers])
+            self.assertEqual(Tensor(numbers, dtype=kind).tolist(), [_rounding.truncate[kind](x) for x in numbers])
+            x = Tensor([[1.0, -2.0], [0.5, 3.0]], dtype=kind)
+            self.assertEqual((x + x).dtype, kind)
+            self.assertEqual((x * 2 + 1).tolist(), [[3, -3], [2, 7]])
+            self.assertEqual((x @ x).float().tolist(), [[0, -8], [2, 8]])
+            self.assertEqual((x.sum().item(), x.max().item(), x.argmax().item()), (2.5, 3, 3))
+            drawn = Tensor.rand(1000, dtype=kind).float()
+            self.assertTrue(0 <= drawn.min().item() <= drawn.max().item() < 1 and 0.35 < drawn.mean().item() < 0.5)
+            self.assertEqual(Tensor.randn(3, dtype=kind).dtype, kind)
+            self.assertEqual(pickle.loads(pickle.dumps(x)).tolist(), x.tolist())
+            self.assertEqual(bytes(x), bytes(torch.tensor(x.tolist()).to(theirs.dtype).view(torch.uint8).numpy()))
 
     def test_integers_wrap(self):
         self.assertEqual([_rounding.truncate[dtypes.int8](x) for x in (127, 128, -129, 2.9)], [127, -128, 127, 2])

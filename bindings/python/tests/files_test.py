@@ -57,6 +57,13 @@ class Safetensors(Folder):
         self.assertEqual((self.folder / "mine").read_bytes(), (self.folder / "theirs").read_bytes())
         for key, one in load_file(self.folder / "mine").items():
             self.assertEqual(mine[key].float().tolist(), one.float().tolist())
+        save_file({"e": torch.randn(9).to(torch.float8_e5m2), "f": torch.randn(9).to(torch.float8_e4m3fn)},
+                  self.folder / "theirs")
+        mine = nn.state.safe_load(self.folder / "theirs")
+        self.assertEqual([mine[key].dtype for key in "ef"], ["float8_e5m2", "float8_e4m3fn"])
+        nn.state.safe_save(mine, self.folder / "mine")
+        for key, one in load_file(self.folder / "mine").items():
+            self.assertEqual((mine[key].dtype, mine[key].tolist()), (one.dtype, one.float().tolist()))
 
     def test_what_is_wrong_is_said(self):
         def of(header, data=b"", length=None):

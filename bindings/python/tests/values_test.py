@@ -139,6 +139,18 @@ class OutOf(unittest.TestCase):
         with self.assertRaises(ValueError):
             numpy.asarray(t, copy=False)
 
+    @unittest.skipIf(ml_dtypes is None, "no ml_dtypes")
+    def test_floats_of_8_bits(self):
+        for name in ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz"):
+            source = numpy.array([[1, 2.5], [-0.5, 3]], getattr(ml_dtypes, name))
+            t = Tensor(source)
+            self.assertEqual((t.dtype, t.tolist()), (name, [[1, 2.5], [-0.5, 3]]))
+            for out in (t.numpy(), numpy.asarray(t), copy.deepcopy(t).numpy()):
+                self.assertEqual(out.dtype, source.dtype)
+                numpy.testing.assert_array_equal(out, source)
+            t[0] = 7
+            self.assertEqual(t.tolist(), [[7, 7], [-0.5, 3]])
+
     def test_operators_of_numpy(self):
         a, n = Tensor([1.0, 2.0]), numpy.array([3, 4], "float32")
         for made in (n + a, a + n, numpy.add(n, a), n * a, numpy.exp(a), n @ a, n > a, numpy.float32(2) * a, 2 ** a):

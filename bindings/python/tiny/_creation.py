@@ -7,7 +7,7 @@ from . import _tape, native
 from ._bound import Bound, sized
 from ._dimension import Dim, is_dimension, number
 from ._disk import OnDisk, is_disk, make, open_path
-from ._dtype import default_float, default_int, of as dtype_of, of_python, strong
+from ._dtype import default_float, default_int, of as dtype_of, of_python, strong, supported
 from ._operands import dtype as dtype_of_name
 from ._placing import canonical, context_on
 from ._reading import NoSize, Reading, WrongArgument
@@ -16,7 +16,7 @@ from .methods import Dtype
 from .native import Tensor, Variable
 
 # What the methods that one gets for granted from a list of numbers need.
-FLOATS = (Dtype.FLOAT16, Dtype.BFLOAT16, Dtype.FLOAT32, Dtype.FLOAT64)
+FLOATS = tuple(kind for kind in supported if kind.is_float)
 
 
 def spread(dims):

@@ -11,6 +11,7 @@ import json
 
 from . import native
 from ._operator import op
+from ._rounding import storage_fmt_for_dtype
 from ._tensor import LETTERS, default_context
 from .methods import Dtype
 
@@ -38,7 +39,7 @@ def _array(value):
     if value is None:
         return None
     dtype, dims, memory = value
-    letter = LETTERS.get(dtype, "H")  # bfloat16 as its bits
+    letter = LETTERS.get(dtype) or storage_fmt_for_dtype(dtype)  # the bits of what has no letter
     if numpy is not None:
         return (numpy.empty(dims, letter) if memory is None else
                 numpy.frombuffer(memory, letter).reshape(dims))

@@ -8,7 +8,7 @@ import struct
 from . import _dtype, _tape, native
 from ._dtype import of
 from ._reading import Reading
-from ._rounding import to_storage_scalar, truncate
+from ._rounding import storage_fmt_for_dtype, to_storage_scalar, truncate
 from .native import Tensor
 
 # The buffer protocol's letters for the element types that have one, and what those of C's types have here.
@@ -38,8 +38,9 @@ def of_format(view):
 def _view_of(data):
     """A memoryview of the data and its element type."""
     name = getattr(getattr(data, "dtype", None), "name", "")
-    if name == "bfloat16" and hasattr(data, "view"):  # a type of ml_dtypes, for which buffers have no letter
-        return memoryview(data.view("uint16")), of("bfloat16")
+    kind = _dtype.known(name) if name else None
+    if kind in _dtype.supported and kind.fmt is None and hasattr(data, "view"):  # of ml_dtypes: buffers have no letter
+        return memoryview(data.view(f"uint{8 * kind.itemsize}")), kind
     try:
         view = memoryview(data)
     except TypeError:
@@ -94,7 +95,7 @@ def from_blob(ptr, shape, dtype=None, device=None, requires_grad=None, context=N
     count = math.prod(shape)
     import ctypes
     memory = (ctypes.c_char * (count * kind.itemsize)).from_address(ptr)
-    view = memoryview(memory).cast("B").cast(kind.fmt or {1: "B", 2: "H"}[kind.itemsize])
+    view = memoryview(memory).cast("B").cast(storage_fmt_for_dtype(kind))
     made = wrap(view, kind, context).reshape(shape)
     return finish(made, None, device, requires_grad)
 
@@ -168,8 +169,8 @@ def _packed(flat, kind):
             if not kind.min <= int(number) <= kind.max:
                 raise OverflowError(f"{number} is out of the range of {kind}, from {kind.min} to {kind.max}")
     rounded = map(truncate[kind], map(float, flat) if kind.is_float else flat)
-    if kind.name == "bfloat16":
-        return array.array("H", [to_storage_scalar(number, kind) for number in rounded])
+    if kind.fmt is None:
+        return array.array(storage_fmt_for_dtype(kind), [to_storage_scalar(number, kind) for number in rounded])
     return struct.pack(f"{len(flat)}{kind.fmt}", *rounded)
 
 

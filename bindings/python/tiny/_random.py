@@ -68,7 +68,9 @@ def rand(*shape, dtype=None, device=None, requires_grad=None, contiguous=True) -
 
 
 def randn(*shape, dtype=None, device=None, requires_grad=None) -> Tensor:
-    """Normally distributed, of mean 0 and deviation 1."""
+    """Normally distributed, of mean 0 and deviation 1; tinygrad's programs may have such floats as integers."""
+    if Reading.tinygrad and dtype is not None and dtype_of_name(dtype) not in FLOATS:
+        return randn(*shape, device=device, requires_grad=requires_grad).cast(dtype)
     drawn = _normal(default_context(), _dims("randn", shape), _floats("randn", dtype))
     return finish(drawn, None, device, requires_grad)
 

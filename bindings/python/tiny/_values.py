@@ -43,26 +43,26 @@ def _data_ptr(self) -> int:
     return native.tiny_tensor_data(self)
 
 
-def _bfloat16_of_numpy():
+def _of_ml_dtypes(kind):
     """ml_dtypes' type, or None without that package."""
     try:
         import ml_dtypes
     except ImportError:
         return None
-    return ml_dtypes.bfloat16
+    return getattr(ml_dtypes, kind.name, None)
 
 
 def _numpy(self):
-    """The elements, computed and copied, as a NumPy array.  bfloat16 is ml_dtypes' type, and float32 if that package is
-    not there."""
+    """The elements, computed and copied, as a NumPy array.  Floats that NumPy has not are ml_dtypes' types, and float32
+    if that package is not there."""
     import numpy
     self = _strong(self)
     kind = self.dtype
     if kind.fmt is None:
-        kind = None if Reading.tinygrad else _bfloat16_of_numpy()
+        kind = None if Reading.tinygrad else _of_ml_dtypes(self.dtype)
         if kind is None:
             return self.cast("float32").numpy()
-        out = numpy.empty(self.shape, "uint16")
+        out = numpy.empty(self.shape, f"uint{8 * self.dtype.itemsize}")
     else:
         out = numpy.empty(self.shape, kind.fmt)
     native.tiny_tensor_read(self, out)

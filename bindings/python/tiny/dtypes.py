@@ -20,7 +20,6 @@ float16 = half = _all["float16"]
 bfloat16 = _all["bfloat16"]
 float32 = float = _all["float32"]
 float64 = double = _all["float64"]
-# No tensor has them yet: they can be named, and numbers rounded to them.
 fp8e4m3 = _all["float8_e4m3fn"]
 fp8e5m2 = _all["float8_e5m2"]
 fp8e4m3fnuz = _all["float8_e4m3fnuz"]

@@ -59,12 +59,13 @@ impl Dtype {
     pub const FLOAT16: Dtype = Dtype(ffi::TINY_FLOAT16 as i32);
     pub const BFLOAT16: Dtype = Dtype(ffi::TINY_BFLOAT16 as i32);
     pub const FLOAT32: Dtype = Dtype(ffi::TINY_FLOAT32 as i32);
-    /// Kept for types that no tensor has yet: TINY_ERROR_UNSUPPORTED names them.
     pub const FLOAT64: Dtype = Dtype(ffi::TINY_FLOAT64 as i32);
+    /// of 8 bits: computed as float32 and rounded, beyond the greatest number to that
     pub const FLOAT8_E4M3FN: Dtype = Dtype(ffi::TINY_FLOAT8_E4M3FN as i32);
     pub const FLOAT8_E4M3FNUZ: Dtype = Dtype(ffi::TINY_FLOAT8_E4M3FNUZ as i32);
     pub const FLOAT8_E5M2: Dtype = Dtype(ffi::TINY_FLOAT8_E5M2 as i32);
     pub const FLOAT8_E5M2FNUZ: Dtype = Dtype(ffi::TINY_FLOAT8_E5M2FNUZ as i32);
+    /// this and those below: for types that no tensor has yet (TINY_ERROR_UNSUPPORTED)
     pub const FLOAT8_E8M0: Dtype = Dtype(ffi::TINY_FLOAT8_E8M0 as i32);
     pub const FLOAT4_E2M1: Dtype = Dtype(ffi::TINY_FLOAT4_E2M1 as i32);
     pub const INT4: Dtype = Dtype(ffi::TINY_INT4 as i32);

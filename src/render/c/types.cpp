@@ -136,6 +136,10 @@ std::string type_name(DType dtype) {
     case ScalarType::Address:
       one = "address";
       break;
+    case ScalarType::Float8E4M3FN:
+    case ScalarType::Float8E4M3FNUZ:
+    case ScalarType::Float8E5M2:
+    case ScalarType::Float8E5M2FNUZ:
     case ScalarType::Void:
       one = "void";
       break;

@@ -117,6 +117,8 @@ def safe_save(tensors, fn, metadata=None) -> None:
         if not isinstance(key, str) or key == "__metadata__":
             raise ValueError(f"safe_save: {key!r}: names are texts, and none is __metadata__")
         one = tensors[key]
+        if one.dtype not in _SPELLED:
+            raise TypeError(f"safe_save: {key!r} is of {one.dtype}; the format has {', '.join(_NAMES)}")
         size = one.numel * one.dtype.itemsize
         header[key] = {"dtype": _SPELLED[one.dtype], "shape": list(one.shape), "data_offsets": [end, end + size]}
         end += size
