@@ -6,8 +6,8 @@
 namespace tiny {
 
 // The first k in descending (`largest`) or ascending order, of equals the earlier first; NaN is the
-// greatest.  `indices` says where they stood, int64.  Of sizes that are no numbers as many are sorted
-// as there can be; more wanted than there are end the run with Error{Index}.
+// greatest.  `indices` says where they stood, int64.  Of sizes that are no numbers as many are
+// sorted as there can be; more wanted than there are end the run with Error{Index}.
 struct TopK {
   Tensor values;
   Tensor indices;

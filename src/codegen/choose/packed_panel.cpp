@@ -209,9 +209,9 @@ bool PackedPanel::are_rows_in_memory() const {
   });
 }
 
-// A result that no near cache holds is stored line after line where a tile of rows is multiplied with
-// all panels in turn, and not again and again in short pieces; panels that the first level of cache
-// holds cost nothing meanwhile.
+// A result that no near cache holds is stored line after line where a tile of rows is multiplied
+// with all panels in turn, and not again and again in short pieces; panels that the first level of
+// cache holds cost nothing meanwhile.
 bool PackedPanel::is_result_streamed() const {
   if (!panel_.in_place || panel_.steps || panel_.column_range == lane_) return false;
   const auto bytes = static_cast<double>(edit_.table().widest_bytes);
@@ -408,9 +408,8 @@ void PackedPanel::order_loops() {
   add_free(true);
   if (cuts_.panels != cuts_.column_blocks) add(cuts_.column_blocks);
   if (panel_.steps) add(cuts_.blocks);
-  nest_.has_panels_inside =
-      panel_.steps != 0 || are_rows_first() || are_rows_shared() || are_rows_in_memory() ||
-      is_result_streamed();
+  nest_.has_panels_inside = panel_.steps != 0 || are_rows_first() || are_rows_shared() ||
+                            are_rows_in_memory() || is_result_streamed();
   nest_.outside = last();
   const bool has_panels = cuts_.vectors != cuts_.panels;
   if (!nest_.has_panels_inside && has_panels) add(cuts_.panels);
