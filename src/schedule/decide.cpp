@@ -455,7 +455,7 @@ class Decider {
         saved_seconds(elements_at_most(u) * static_cast<double>(u.dtype().bytes()), machine_);
     if (words_[users_.number(u)] / machine_.fma_rate > saved) return true;
     if (cone.weight == 0 || meeting(u).node) return false;
-    if (is_light(cone)) return false;
+    if (is_light(cone) || (cone.inputs.empty() && is_uniform(u))) return false;
     const double n = evaluations(u);
     if (n <= 1.001) return false;
     if (cone.transcendental) return true;

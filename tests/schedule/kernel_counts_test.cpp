@@ -68,6 +68,20 @@ TEST_F(KernelCounts, GatheredRowsAreStoredBeforeTheirProduct) {
       1U);
 }
 
+// What is the same number everywhere, a zero point's share of a product say, is read from nowhere,
+// however often it is wanted.  Kernels are not joined here: a join would not store it either.
+TEST_F(KernelCounts, OneNumberIsNotStored) {
+  const auto stored = [&](const Tensor& repeated) {
+    const UOp wanted = (expand(repeated, {64, 512, 512}) * input({64, 512, 512})).node();
+    const UOp out = repeated.graph().make(Op::Contiguous, {wanted});
+    return make_schedule({&out, 1}, avx512_machine(), false).kernels.size() - 1;
+  };
+  Tensor number = full(context_, kFloat32, {1, 512, 512}, 0.5);
+  for (int i = 0; i < 3; ++i) number = sin(number) + number;
+  EXPECT_EQ(stored(number), 0U);
+  EXPECT_EQ(stored(sin(input({1, 512, 512}))), 1U) << "of more than one number";
+}
+
 // What others read as well has a buffer of its own, and goes into a concatenation from there.
 // Kernels are not joined here: a join may store what it computes twice.
 TEST_F(KernelCounts, PartsOfConcatenationsAreComputedOnce) {
