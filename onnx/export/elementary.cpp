@@ -464,7 +464,10 @@ void emit_elementary(Emitter& e, const UOp& node, const std::vector<UOp>& operan
   } else if (op == Op::ReduceAxis) {
     name = reduce(e, node);
   } else if (op == Op::Gather) {
-    name = e.node("Gather", {e.name(node.src(0)), e.name(node.src(1))},
+    const DType places = node.src(1).dtype();
+    const std::string at = e.name(node.src(1));
+    const bool is_index = places == kInt64 || places == kInt32;  // of ONNX
+    name = e.node("Gather", {e.name(node.src(0)), is_index ? at : e.cast(at, kInt64)},
                   {int_attribute("axis", node.int_arg())});
   } else if (op == Op::Scatter) {
     name = scatter(e, node);

@@ -449,7 +449,7 @@ Tensors Importer::apply(const Node& node, std::vector<Value> inputs) {
   for (const std::string& name : node.outputs) {
     const Value& value = scopes_.back().values.at(name);
     require(static_cast<bool>(value.tensor) && value.narrow != kTextType, Status::Unsupported, name,
-            " is ", value.tensor ? "of texts" : "no tensor",
+            " is ", value.tensor ? "of texts" : "a sequence or an optional value",
             "; only tensors of numbers are supported");
     outputs.push_back(value.tensor);
   }

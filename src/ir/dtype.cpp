@@ -70,6 +70,11 @@ double double_of_float8(DType dtype, uint64_t bits) {
   return bits & sign ? -magnitude : magnitude;
 }
 
+// Of a type that has infinities: theirs and the highest bit of the mantissa.
+uint64_t quiet_nan_bits(DType dtype) {
+  return greatest_bits(dtype) | uint64_t{1} << (dtype.info().mantissa - 1);
+}
+
 // A number beyond the greatest one becomes that; infinity is NaN where there is none.
 uint64_t float8_bits_of(DType dtype, float value) {
   const uint64_t sign = sign_bit(dtype);
@@ -77,7 +82,8 @@ uint64_t float8_bits_of(DType dtype, float value) {
   const uint64_t greatest = greatest_bits(dtype);
   if (!std::isfinite(value)) {
     if (!dtype.has_negative_zero()) return sign;
-    return signed_as | (std::isinf(value) && dtype.has_infinities() ? greatest : sign - 1);
+    if (!dtype.has_infinities()) return signed_as | (sign - 1);
+    return signed_as | (std::isinf(value) ? greatest : quiet_nan_bits(dtype));
   }
   const uint64_t most = dtype.has_infinities() ? greatest - 1 : greatest;
   const double size = std::fabs(static_cast<double>(value));

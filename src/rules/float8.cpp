@@ -82,8 +82,10 @@ UOp float8_of_float(const UOp& x, DType to) {
     code = where(less(magnitude, infinite), code, word(code, f.sign));
   } else {
     UOp other = word(code, f.sign - 1);
-    if (to.has_infinities())
-      other = where(equal(magnitude, infinite), word(code, f.greatest + 1), other);
+    if (to.has_infinities()) {
+      const int64_t endless = f.greatest + 1, quiet = int64_t{1} << (to.info().mantissa - 1);
+      other = where(equal(magnitude, infinite), word(code, endless), word(code, endless | quiet));
+    }
     code = elementwise(Op::Or, {where(less(magnitude, infinite), code, other), sign});
   }
   return bitcast(cast(code, kUInt8), to);

@@ -179,13 +179,23 @@ TEST_F(DLPack, GoesRoundForEveryElementType) {
   struct {
     tiny_dtype dtype;
     dl::DataType type;
-  } const rows[] = {{TINY_BOOL, {dl::kBool, 8, 1}},        {TINY_INT8, {dl::kInt, 8, 1}},
-                    {TINY_INT16, {dl::kInt, 16, 1}},       {TINY_INT32, {dl::kInt, 32, 1}},
-                    {TINY_INT64, {dl::kInt, 64, 1}},       {TINY_UINT8, {dl::kUnsigned, 8, 1}},
-                    {TINY_UINT16, {dl::kUnsigned, 16, 1}}, {TINY_UINT32, {dl::kUnsigned, 32, 1}},
-                    {TINY_UINT64, {dl::kUnsigned, 64, 1}}, {TINY_FLOAT16, {dl::kFloat, 16, 1}},
-                    {TINY_BFLOAT16, {dl::kBfloat, 16, 1}}, {TINY_FLOAT32, {dl::kFloat, 32, 1}},
-                    {TINY_FLOAT64, {dl::kFloat, 64, 1}}};
+  } const rows[] = {{TINY_BOOL, {dl::kBool, 8, 1}},
+                    {TINY_INT8, {dl::kInt, 8, 1}},
+                    {TINY_INT16, {dl::kInt, 16, 1}},
+                    {TINY_INT32, {dl::kInt, 32, 1}},
+                    {TINY_INT64, {dl::kInt, 64, 1}},
+                    {TINY_UINT8, {dl::kUnsigned, 8, 1}},
+                    {TINY_UINT16, {dl::kUnsigned, 16, 1}},
+                    {TINY_UINT32, {dl::kUnsigned, 32, 1}},
+                    {TINY_UINT64, {dl::kUnsigned, 64, 1}},
+                    {TINY_FLOAT16, {dl::kFloat, 16, 1}},
+                    {TINY_BFLOAT16, {dl::kBfloat, 16, 1}},
+                    {TINY_FLOAT32, {dl::kFloat, 32, 1}},
+                    {TINY_FLOAT64, {dl::kFloat, 64, 1}},
+                    {TINY_FLOAT8_E4M3FN, {dl::kFloat8E4M3FN, 8, 1}},
+                    {TINY_FLOAT8_E4M3FNUZ, {dl::kFloat8E4M3FNUZ, 8, 1}},
+                    {TINY_FLOAT8_E5M2, {dl::kFloat8E5M2, 8, 1}},
+                    {TINY_FLOAT8_E5M2FNUZ, {dl::kFloat8E5M2FNUZ, 8, 1}}};
   for (const auto& row : rows) {
     alignas(8) unsigned char memory[16] = {1, 0, 1};
     Foreign foreign(memory, {2}, row.type);

@@ -98,6 +98,8 @@ Lane unary_real(Op op, DType dtype, const Lane& a) {
   // Polynomials are good to some units in the last place; angles far out lose more.
   if (has(op, kTranscendental)) {
     out.error += 16 * spacing(dtype, out.real);
+    // docs/semantics.md: one of at most 1 may be 0 where it would be less than this.
+    if (op == Op::Exp) out.error += std::exp(dtype == kFloat64 ? -708 : -87);
     if (op == Op::Sin || op == Op::Cos)
       out.error +=
           (1 + std::abs(a.real)) * 4 * spacing(dtype, 1) + (std::abs(a.real) > 1e4 ? kUnknown : 0);

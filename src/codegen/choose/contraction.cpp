@@ -61,18 +61,19 @@ std::optional<size_t> Contraction::row() const {
 // nothing.
 void Contraction::choose_lane() {
   const size_t none = edit_.kernel().ranges.size();
-  double best = 0;
+  const double apart = ops_of_sums() * static_cast<double>(edit_.lanes() - 1) / steps_;
+  double best = 0, least = 0;
   for (size_t i = 0; i < none; ++i) {
     const bool reduced = (reduction_.own & bit(i)) != 0;
     if (!(outputs_ & bit(i)) && !reduced) continue;
     const bool is_short = reduced && 2 * edit_.most(i) < edit_.lanes();
     if (is_short && has_lanes_of_outputs(edit_.most(i))) continue;
-    double price = lane_cost(edit_, i, reduced, steps_, outputs_ | reduction_.own);
+    const double cost = lane_cost(edit_, i, reduced, steps_, outputs_ | reduction_.own);
     // What is computed of a sum is computed one by one where lanes are steps of sums.
-    if (reduced) price += ops_of_sums() * static_cast<double>(edit_.lanes() - 1) / steps_;
-    if (lane_ == none || price < best) lane_ = i, best = price;
+    const double price = reduced ? cost + apart : cost;
+    if (lane_ == none || price < best) lane_ = i, best = price, least = cost;
   }
-  if (best > kLanesOfSumMax) lane_ = none;
+  if (least > kLanesOfSumMax) lane_ = none;
 }
 
 // The arithmetic on each sum, once it is complete.
