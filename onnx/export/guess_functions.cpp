@@ -72,7 +72,8 @@ void guess_hard_sigmoid(const UOp& node, Guesses& out) {
 void guess_gather(const UOp& node, Guesses& out) {
   if (node.op() != Op::Gather) return;
   for (const UOp& index : below(node.src(1)))
-    if (index.dtype().is_int() && shape_of(index) == shape_of(node.src(1)))
+    if ((index.dtype() == kInt64 || index.dtype() == kInt32) &&
+        shape_of(index) == shape_of(node.src(1)))
       out.push_back({"Gather", {node.src(0), index}, {int_attribute("axis", node.int_arg())}, {}});
 }
 

@@ -48,6 +48,9 @@ FORWARD(int, pthread_cond_clockwait,
         (pthread_cond_t* restrict condition, pthread_mutex_t* restrict mutex, clockid_t clock,
          const struct timespec* restrict until),
         (condition, mutex, clock, until), GLIBC_2.30)
+FORWARD(int, pthread_rwlock_rdlock, (pthread_rwlock_t * lock), (lock), GLIBC_2.2.5)
+FORWARD(int, pthread_rwlock_wrlock, (pthread_rwlock_t * lock), (lock), GLIBC_2.2.5)
+FORWARD(int, pthread_rwlock_unlock, (pthread_rwlock_t * lock), (lock), GLIBC_2.2.5)
 FORWARD(int, pthread_setname_np, (pthread_t thread, const char* name), (thread, name), GLIBC_2.12)
 FORWARD(int, pthread_sigmask, (int how, const sigset_t* set, sigset_t* old), (how, set, old),
         GLIBC_2.2.5)

@@ -4,19 +4,44 @@
 
 namespace tiny {
 
-thread_local constinit KeptBlocks* KeptBlocks::current_ = nullptr;
+namespace {
+
+thread_local constinit KeptBlocks* current = nullptr;  // of the thread; null: it keeps none
+
+}  // namespace
+
+void* KeptBlocks::take(size_t bytes) {
+  if (bytes > kLargeMax) return std::malloc(bytes);
+  const Size size = size_of(bytes);
+  KeptBlocks* const kept = current;
+  // Of its size's bytes also where nobody keeps blocks: who gives it back may.
+  if (!kept || !kept->free_[size.number]) return std::malloc(size.bytes);
+  Free* const block = kept->free_[size.number];
+  kept->free_[size.number] = block->next;
+  kept->bytes_ -= size.bytes;
+  return block;
+}
+
+void KeptBlocks::give(void* block, size_t bytes) noexcept {
+  KeptBlocks* const kept = current;
+  if (!kept || !block || bytes == 0 || bytes > kLargeMax) return std::free(block);
+  const Size size = size_of(bytes);
+  if (kept->bytes_ + size.bytes > kBytesMax) return std::free(block);
+  kept->bytes_ += size.bytes;
+  kept->free_[size.number] = new (block) Free{kept->free_[size.number]};
+}
 
 KeptBlocks::~KeptBlocks() {
   for (Free* block : free_)
     while (block) std::free(std::exchange(block, block->next));
 }
 
-KeptBlocks::Scope::Scope(KeptBlocks& blocks) : outer_(current_) {
-  if (!outer_) current_ = &blocks;
+KeptBlocks::Scope::Scope(KeptBlocks& blocks) : outer_(current) {
+  if (!outer_) current = &blocks;
 }
 
 KeptBlocks::Scope::~Scope() {
-  current_ = outer_;
+  current = outer_;
 }
 
 }  // namespace tiny

@@ -35,25 +35,8 @@ class KeptBlocks {
   };
 
   // What the operators of heap_operators.cpp do: null if the heap has no memory.
-  static void* take(size_t bytes) {
-    if (bytes > kLargeMax) return std::malloc(bytes);
-    const Size size = size_of(bytes);
-    KeptBlocks* const kept = current_;
-    // Of its size's bytes also where nobody keeps blocks: who gives it back may.
-    if (!kept || !kept->free_[size.number]) return std::malloc(size.bytes);
-    Free* const block = kept->free_[size.number];
-    kept->free_[size.number] = block->next;
-    kept->bytes_ -= size.bytes;
-    return block;
-  }
-  static void give(void* block, size_t bytes) noexcept {
-    KeptBlocks* const kept = current_;
-    if (!kept || !block || bytes == 0 || bytes > kLargeMax) return std::free(block);
-    const Size size = size_of(bytes);
-    if (kept->bytes_ + size.bytes > kBytesMax) return std::free(block);
-    kept->bytes_ += size.bytes;
-    kept->free_[size.number] = new (block) Free{kept->free_[size.number]};
-  }
+  static void* take(size_t bytes);
+  static void give(void* block, size_t bytes) noexcept;
 
  private:
   struct Free {
@@ -83,7 +66,6 @@ class KeptBlocks {
     return {kSmallMax / kStep + doubles * kStepsOfDouble + steps - kStepsOfDouble, steps * step};
   }
 
-  static thread_local constinit KeptBlocks* current_;  // of the thread; null: it keeps none
   std::array<Free*, kSizes> free_{};
   size_t bytes_ = 0;
 };

@@ -83,6 +83,8 @@ def run(context, folder):
     version = {o.domain: o.version for o in model.opset_import}.get(node.domain, 0)
     try:
         arrays = values(folder / "test_data_set_0", "input")
+        if any(carried(array) is not array for array in arrays):
+            raise Skipped  # a type of few bits, which a model carries in whole bytes
         feed = {port.name: tiny.tensor(array, context=context) for port, array in zip(model.graph.input, arrays)}
         inputs = [feed[name] if name else None for name in node.input]
         want = [np.asarray(carried(v), "float64") for v in values(folder / "test_data_set_0", "output")]

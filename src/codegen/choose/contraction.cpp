@@ -61,7 +61,11 @@ std::optional<size_t> Contraction::row() const {
 // nothing.
 void Contraction::choose_lane() {
   const size_t none = edit_.kernel().ranges.size();
-  const double apart = ops_of_sums() * static_cast<double>(edit_.lanes() - 1) / steps_;
+  // What is computed of a sum is computed one by one where lanes are steps of sums, unless there are
+  // too few outputs for lanes of theirs.
+  const double apart = has_lanes_of_outputs(edit_.lanes())
+                           ? ops_of_sums() * static_cast<double>(edit_.lanes() - 1) / steps_
+                           : 0;
   double best = 0, least = 0;
   for (size_t i = 0; i < none; ++i) {
     const bool reduced = (reduction_.own & bit(i)) != 0;
@@ -69,7 +73,6 @@ void Contraction::choose_lane() {
     const bool is_short = reduced && 2 * edit_.most(i) < edit_.lanes();
     if (is_short && has_lanes_of_outputs(edit_.most(i))) continue;
     const double cost = lane_cost(edit_, i, reduced, steps_, outputs_ | reduction_.own);
-    // What is computed of a sum is computed one by one where lanes are steps of sums.
     const double price = reduced ? cost + apart : cost;
     if (lane_ == none || price < best) lane_ = i, best = price, least = cost;
   }
