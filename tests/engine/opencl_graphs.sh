@@ -6,6 +6,6 @@ set -eu
 log=$2/opencl_graphs.log
 command -v oclgrind > /dev/null || { echo "skipped: no oclgrind"; exit 77; }
 rm -f "$log"
-GRAPHS=${GRAPHS:-300} oclgrind --data-races --check-api --build-options -cl-opt-disable --log "$log" \
+GRAPHS=${GRAPHS:-300} oclgrind --num-threads 1 --data-races --check-api --build-options -cl-opt-disable --log "$log" \
   "$1" --gtest_filter='*opencl*'
 [ -e "$log" ] && [ ! -s "$log" ] || { echo "oclgrind says:"; head -n 60 "$log"; exit 1; }

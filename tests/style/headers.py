@@ -7,6 +7,7 @@ own x.cpp includes before anything else was compiled alone by the build.
 
 import concurrent.futures
 import hashlib
+import importlib.util
 import json
 import os
 import pathlib
@@ -17,6 +18,8 @@ import sys
 from repository import ROOT, files, finish, includes, resolve
 
 STRICT = ["-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+# Where PyTorch is, without which nothing of its device compiles.
+TORCH = importlib.util.find_spec("torch")
 PATHS = [f"-I{ROOT / 'src'}", f"-I{ROOT / 'include'}", f"-I{ROOT}"]
 
 
@@ -50,6 +53,10 @@ def commands(path, compilers):
         yield [compilers[0], "-x", "c++", "-std=c++20", "-Wconversion", *STRICT, *PATHS]
     else:
         beside = [f"-I{(ROOT / path).parent}", f"-I{ROOT / 'tests'}"]
+        if path.startswith("bindings/torch/"):
+            if not TORCH:
+                return
+            beside += [f"-isystem{TORCH.submodule_search_locations[0]}/include"]
         yield [compilers[0], "-x", "c++", "-std=c++20", *STRICT, *beside, *PATHS]
 
 

@@ -61,8 +61,8 @@ std::optional<size_t> Contraction::row() const {
 // nothing.
 void Contraction::choose_lane() {
   const size_t none = edit_.kernel().ranges.size();
-  // What is computed of a sum is computed one by one where lanes are steps of sums, unless there are
-  // too few outputs for lanes of theirs.
+  // What is computed of a sum is computed one by one where lanes are steps of sums, unless there
+  // are too few outputs for lanes of theirs.
   const double apart = has_lanes_of_outputs(edit_.lanes())
                            ? ops_of_sums() * static_cast<double>(edit_.lanes() - 1) / steps_
                            : 0;
