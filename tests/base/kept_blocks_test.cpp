@@ -14,7 +14,8 @@ namespace {
 TEST(KeptBlocks, serves_what_was_given_back_and_none_of_another_size) {
   KeptBlocks blocks;
   const KeptBlocks::Scope scope(blocks);
-  for (const size_t bytes : {1, 16, 17, 512, 513, 640, 1000, 4096, 5000, 100'000, 256 << 10}) {
+  for (const size_t bytes : std::initializer_list<size_t>{1, 16, 17, 512, 513, 640, 1000, 4096,
+                                                          5000, 100'000, 256 << 10}) {
     void* first = KeptBlocks::take(bytes);
     std::memset(first, 1, bytes);
     KeptBlocks::give(first, bytes);

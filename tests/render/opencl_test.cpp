@@ -173,6 +173,27 @@ TEST_F(RenderOpenCl, FoldsAreInTheInterpretersOrder) {
   }
 }
 
+// Bools of several lanes are masks, as wide as what they were compared from.
+TEST(OpenClText, MasksHaveRoomToFold) {
+  LinearProgram p;
+  p.name = "any";
+  p.params = {{kFloat32, true, false}, {kBool, false, true}};
+  p.threaded = p.grouped = true;
+  p.group = {8, 8, 1};
+  const DType floats = kFloat32.with_lanes(4), bools = kBool.with_lanes(4);
+  const LinearId in = p.add(Op::Param, kAddress, {}, 0), out = p.add(Op::Param, kAddress, {}, 1);
+  const LinearId at = p.add(Op::LaunchArg, kInt64, {}, 3);
+  const LinearId x = p.add(Op::Load, floats, {in, at}, 0, 1);
+  const LinearId is_set = p.add(Op::NotEqual, bools, {x, p.add(Op::Const, floats, {}, 0)});
+  const LinearId any = p.add(Op::GroupFold, bools, {is_set}, 1, static_cast<int32_t>(Op::Or));
+  const LinearId one = p.add(Op::Fold, kBool, {any}, 0, static_cast<int32_t>(Op::Or));
+  p.add(Op::Store, kVoid, {out, at, one});
+  verify(p);
+  const std::string text = render_opencl_unit({&p, 1});
+  // 64 threads of 4 lanes of 4 bytes.
+  EXPECT_NE(text.find("__local uchar folds[1024]"), std::string::npos) << text;
+}
+
 TEST(OpenClText, ASumReadsLikeOpenClC) {
   LinearProgram p;
   p.name = "sum";

@@ -10,7 +10,7 @@
 namespace tiny {
 namespace {
 
-std::string opening(const LinearProgram& program, bool is_part) {
+std::string opening(const LinearProgram& program, bool is_part, int64_t) {
   return cat("/* ", program.name, program.threaded ? ", from begin to end */\n" : " */\n",
              is_part ? "static " : "", "void ", program.name, "(const struct KernelArgs *args) {\n",
              "  (void)args;\n");

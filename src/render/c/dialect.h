@@ -36,8 +36,9 @@ struct Dialect {
   const char* poll;          // a statement that may leave the kernel; null: nobody asks
   const char* prefetch;      // the name of a function; null: none
   const char* barrier;       // a statement; null: there are no groups
-  // "void NAME(..) {" with what the body needs, in lines.
-  std::string (*opening)(const LinearProgram& program, bool is_part);
+  // "void NAME(..) {" with what the body needs, in lines.  `fold_bytes`: of the memory through
+  // which a group's threads fold, as this body holds the values.
+  std::string (*opening)(const LinearProgram& program, bool is_part, int64_t fold_bytes);
   // Param, Scratch, Shared, Variable, LaunchArg.
   std::string (*leaf)(const LinearProgram& program, const LinearOp& op);
 

@@ -1,5 +1,7 @@
 #include "render/c/function.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/look_often.h"
 #include "base/text.h"
@@ -22,7 +24,6 @@ class Function {
 
   std::string text() {
     invariant(is_identifier(program_.name), "a kernel's name is an identifier of C");
-    body_ = dialect_.opening(program_, is_part_);
     find_used();
     find_wanted_masks();
     for (LinearId at = 0; at < program_.ops.size(); ++at) {
@@ -31,7 +32,7 @@ class Function {
       types_[at] = type_of(at);
       statement(at);
     }
-    return body_ + "}\n";
+    return cat(dialect_.opening(program_, is_part_, fold_bytes_), body_, "}\n");
   }
 
  private:
@@ -257,6 +258,8 @@ class Function {
   std::string group_fold(const LinearOp& op, DType dtype, bool of_masks) {
     const std::string function =
         helpers_.group_fold(static_cast<Op>(op.aux), dtype, of_masks || dtype.is_bool());
+    fold_bytes_ = std::max(
+        fold_bytes_, program_.group_threads() * padded_lanes(dtype) * dtype.element().bytes());
     std::string value = name(op, 0);
     int64_t apart = 1;
     for (size_t axis = 0; axis < program_.group.size(); ++axis) {
@@ -353,6 +356,7 @@ class Function {
   std::vector<DType> types_;   // at first: the masks that users want
   std::vector<Space> spaces_;  // of addresses
   std::string body_;
+  int64_t fold_bytes_ = 0;  // of a group, for the widest GroupFold
   size_t depth_ = 1;
 };
 

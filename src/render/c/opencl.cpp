@@ -99,20 +99,12 @@ constexpr const char* kCheck =
     "    *(__global i64 *)(status + 2) = position;\n"
     "}";
 
-int64_t fold_bytes(const LinearProgram& program) {
-  int64_t bytes = 0;
-  for (const LinearOp& op : program.ops)
-    if (op.op == Op::GroupFold)
-      bytes = std::max(bytes, c::padded_lanes(op.dtype) * op.dtype.element().bytes());
-  return bytes * program.group_threads();
-}
-
 std::string area(const char* space, const char* name, int64_t bytes) {
   if (bytes == 0) return "";
   return cat("  ", space, " uchar ", name, "[", bytes, "] __attribute__((aligned(64)));\n");
 }
 
-std::string opening(const LinearProgram& program, bool) {
+std::string opening(const LinearProgram& program, bool, int64_t fold_bytes) {
   const std::array<int64_t, 3>& group = program.group;
   std::string out = cat("/* ", program.name,
                         program.grouped    ? ", a group for each number from begin to end */\n"
@@ -132,12 +124,11 @@ std::string opening(const LinearProgram& program, bool) {
   } else {
     out += "  const i64 piece = begin + (i64)get_global_id(0);\n  if (piece >= end) return;\n";
   }
-  const int64_t folds = fold_bytes(program);
-  if (folds > 0)
+  if (fold_bytes > 0)
     out += cat("  const int thread = (int)(get_local_id(0) + ", group[0], " * (get_local_id(1) + ",
                group[1], " * get_local_id(2)));\n");
-  return out + area("__local", "shared", program.shared_bytes) + area("__local", "folds", folds) +
-         area("__private", "scratch", program.scratch_bytes);
+  return out + area("__local", "shared", program.shared_bytes) +
+         area("__local", "folds", fold_bytes) + area("__private", "scratch", program.scratch_bytes);
 }
 
 std::string leaf(const LinearProgram& program, const LinearOp& op) {
