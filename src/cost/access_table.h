@@ -1,6 +1,7 @@
 // How a kernel walks memory: for each load and store, its stride along each range.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -41,6 +42,12 @@ struct AccessTable {
   uint64_t opaque = 0;          // ranges inside an index that is no sum of ranges
   uint64_t gathered = 0;  // of these, such that lanes may gather along: what is read is the index
 
+  bool may_hold_lanes(size_t range) const { return !((opaque & ~gathered) >> range & 1); }
+  // Of a full vector along a range: where lanes gather, their indices lie in lanes too.
+  int64_t lanes_along(size_t range, int64_t vector_bytes) const {
+    const bool gathers = (gathered >> range & 1) != 0;
+    return vector_bytes / (gathers ? std::max(kInt64.bytes(), widest_bytes) : widest_bytes);
+  }
   RangeSet free_of(const UOp& u) const { return free[places.at(u.node())]; }
 };
 

@@ -29,11 +29,12 @@ struct GroupRates {
 // Of one core; of a machine that computes in groups, of all its processors.  Where nothing is
 // known, the rates of a core of its time (Zen 5).
 struct Rates {
-  double launch_seconds = 1e-6;    // from one kernel to the next
-  double l2_bandwidth = 250e9;     // bytes a second that are read
-  double l3_bandwidth = 116e9;     // the same
-  double memory_bandwidth = 42e9;  // bytes a second that a copy reads and writes
-  double fma_rate = 132e9;         // multiply-adds of float32 a second, of all lanes
+  double launch_seconds = 1e-6;           // from one kernel to the next, which cores share
+  double serial_launch_seconds = 0.2e-6;  // the same of kernels that one thread runs
+  double l2_bandwidth = 250e9;            // bytes a second that are read
+  double l3_bandwidth = 116e9;            // the same
+  double memory_bandwidth = 42e9;         // bytes a second that a copy reads and writes
+  double fma_rate = 132e9;                // multiply-adds of float32 a second, of all lanes
   // A kernel that stores more than this in one buffer does so past the caches; 0: none does.
   int64_t bypass_bytes = 0;
   GroupRates of_groups{};
@@ -47,6 +48,12 @@ struct Machine : Target, Rates {
 // The targets that tests force, at the rates of a core whose own are not known.
 Machine avx2_machine();
 Machine avx512_machine();
+
+// Steps of all of a kernel's ranges from which on cores share it.
+inline constexpr double kSharedWorkMin = 65536;
+
+// What lies between a kernel of so many steps and the next.
+double launch_seconds_of(double steps, const Machine& machine);
 
 // The part of a cache that holds one value, beside all else that a kernel and its neighbours touch.
 inline constexpr double kPartOfCache = 0.5;

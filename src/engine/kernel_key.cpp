@@ -202,12 +202,16 @@ std::string machine_key(const Machine& machine) {
   // Names every field: one that is added does not compile until it is written too.
   const auto& [name, isa, vector_bytes, vector_registers, dots, l1_bytes, l2_bytes, l3_bytes, cores,
                most, scales, group, arena, without_vectors] = static_cast<const Target&>(machine);
-  const auto& [launch_seconds, l2_bandwidth, l3_bandwidth, memory_bandwidth, fma_rate, bypass_bytes,
-               of_groups] = static_cast<const Rates&>(machine);
+  const auto& [launch_seconds, serial_launch_seconds, l2_bandwidth, l3_bandwidth, memory_bandwidth,
+               fma_rate, bypass_bytes, of_groups] = static_cast<const Rates&>(machine);
   ByteWriter out;
   out.text(name).number(isa).number(vector_bytes).number(vector_registers).number(dots);
   out.number(l1_bytes).number(l2_bytes).number(l3_bytes).number(cores);
-  out.number(launch_seconds).number(l2_bandwidth).number(l3_bandwidth).number(memory_bandwidth);
+  out.number(launch_seconds)
+      .number(serial_launch_seconds)
+      .number(l2_bandwidth)
+      .number(l3_bandwidth)
+      .number(memory_bandwidth);
   const auto& [inputs, ops, linear_ops] = most;
   out.number(fma_rate).number(inputs).number(ops).number(linear_ops);
   const auto& [threads, shared_bytes, warp, access_bytes, banks, private_bytes, argument_alignment,

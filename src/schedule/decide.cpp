@@ -62,6 +62,12 @@ struct Cone {
   int64_t ops = 0;
 };
 
+// What a product in words loses if a factor has no memory.
+struct Words {
+  double lost = 0;      // multiply-adds
+  double slowness = 0;  // times that computing the factor takes longer
+};
+
 class Decider {
  public:
   Decider(std::span<const UOp> outputs, const Machine& machine)
@@ -121,11 +127,18 @@ class Decider {
   void find_words(const UOp& u) {
     const auto kind = has_memory(u) ? std::nullopt : dot_kind_of(u, machine_);
     if (!kind) return;
-    const double lost =
-        elements_at_most(u.src(0)) * (1 - 1 / static_cast<double>(dot_steps(*kind)));
+    const double products = elements_at_most(u.src(0));
+    const double lost = products * (1 - 1 / static_cast<double>(dot_steps(*kind)));
+    const auto lanes = static_cast<double>(machine_.lanes(kFloat32));
     for (const UOp& factor : u.src(0).src()) {
       const UOp cast = moved(factor);
-      if (!has_memory(cast)) words_[users_.number(moved(cast.src(0)))] += lost;
+      if (has_memory(cast)) continue;
+      const UOp value = moved(cast.src(0));
+      Words& words = words_[users_.number(value)];
+      words.lost += lost;
+      // Lanes lie along the rows that a factor is computed for, if these fill them.
+      const double rows = elements_at_most(value) * elements_at_most(u) / products;
+      if (rows < lanes) words.slowness = lanes;
     }
   }
 
@@ -451,15 +464,22 @@ class Decider {
   }
 
   bool worth_storing(const UOp& u, const Cone& cone) {
-    const double saved =
-        saved_seconds(elements_at_most(u) * static_cast<double>(u.dtype().bytes()), machine_);
-    if (words_[users_.number(u)] / machine_.fma_rate > saved) return true;
+    const double elements = elements_at_most(u);
+    const double bytes = elements * static_cast<double>(u.dtype().bytes());
+    const double saved = saved_seconds(bytes, machine_) - machine_.launch_seconds +
+                         launch_seconds_of(elements, machine_);
+    const Words& words = words_[users_.number(u)];
+    const double lost = words.lost + words.slowness * cone.weight * elements;
+    if (words.lost > 0 && lost / machine_.fma_rate > saved) {
+      decision_.words[u.node()] = lost;
+      return true;
+    }
     if (cone.weight == 0 || meeting(u).node) return false;
     if (is_light(cone) || (cone.inputs.empty() && is_uniform(u))) return false;
     const double n = evaluations(u);
     if (n <= 1.001) return false;
     if (cone.transcendental) return true;
-    return cone.weight * elements_at_most(u) * (n - 1) / machine_.fma_rate > saved;
+    return cone.weight * elements * (n - 1) / machine_.fma_rate > saved;
   }
 
   // The same, or by its operation.
@@ -500,7 +520,7 @@ class Decider {
       needed |= !continues_into_user(u);
     } else if (has(u.op(), kElementwise)) {
       const bool continues =
-          cone.reduces && words_[users_.number(u)] == 0 && continues_into_user(u);
+          cone.reduces && words_[users_.number(u)].lost == 0 && continues_into_user(u);
       needed |= too_large || (cone.reduces ? !continues : worth_storing(u, cone));
     } else if (has(u.op(), kMovement)) {
       // What is reduced stops here, unless its only user goes on with it.
@@ -528,8 +548,8 @@ class Decider {
   std::vector<Cone> cones_;
   std::vector<uint8_t> forced_;
   std::vector<uint8_t> invariant_;  // of a scan that reads it
-  std::vector<double> words_;       // multiply-adds that are lost if it has no memory
-  NodeSet in_memory_;               // scatters that writes do
+  std::vector<Words> words_;
+  NodeSet in_memory_;  // scatters that writes do
   std::vector<Meeting> meetings_;
 };
 

@@ -24,6 +24,8 @@ struct Decision {
   BufferSizes elements;         // of buffers with gaps between rows
   NodeTable<UOp> slots;         // of versions, what holds the memory that they share
   NodeTable<UOp> updates;       // of writes, the scatters into the very memory that they write
+  // Of what is stored for products in words: the multiply-adds that computing it on the way costs.
+  NodeTable<double> words;
   // Reads of a version by the kernel of a node that go to a copy of its elements from `first` on.
   struct VersionCopy {
     UOp node;

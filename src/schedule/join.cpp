@@ -207,11 +207,13 @@ class Joiner {
       }
     }
     const double bytes = elements_at_most(u) * static_cast<double>(u.dtype().bytes());
-    cost[JoinPart::Launch] = machine_.launch_seconds;
+    cost[JoinPart::Launch] = launch_seconds_of(std::min(own.work, reader.work), machine_);
     cost[loops.has_product() ? JoinPart::Hidden : JoinPart::Traffic] =
         saved_seconds(bytes, machine_) - machine_.launch_seconds;
     const double work = all_work(costs, values);
-    cost[JoinPart::Recomputed] = (work - own.work - reader.work) / machine_.fma_rate;
+    const double* words = decision_.words.find(u.node());
+    cost[JoinPart::Recomputed] =
+        (work - own.work - reader.work + (words ? *words : 0)) / machine_.fma_rate;
     cost[JoinPart::Kept] = costs.staging_saves() - own.kept - reader.kept;
     return cost;
   }

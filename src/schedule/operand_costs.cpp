@@ -9,9 +9,8 @@ namespace tiny {
 
 namespace {
 
-// Pieces of a kernel for each core that shares it, and the arithmetic from which it is shared.
+// Pieces of a kernel for each core that shares it.
 constexpr double kPiecesPerCore = 6;
-constexpr double kSharedWorkMin = 65536;
 // How much longer products take where they are no kernel of their own.
 constexpr double kFillSlowness = 16;
 // Of the second cache: what panels may take of it beside the rows that they are multiplied with.

@@ -38,6 +38,7 @@ class Elementwise {
   bool turn_squares();
   bool weave_rows();
   std::optional<size_t> walked_by_lanes(size_t lane, uint64_t unrolled) const;
+  void gather();
 
   Editor& edit_;
 };
@@ -200,6 +201,21 @@ std::optional<size_t> Elementwise::walked_by_lanes(size_t lane, uint64_t unrolle
   return std::nullopt;
 }
 
+// Lanes whose loads have addresses of their own, where all else lies side by side along them: the
+// arithmetic of the indices and their checks take a lane's share then.
+void Elementwise::gather() {
+  for (size_t i = edit_.kernel().ranges.size(); i-- > 0;) {
+    if (!(edit_.table().gathered & bit(i)) || edit_.const_extent(i) == 1) continue;
+    const bool is_near = std::ranges::all_of(edit_.table().accesses, [&](const AccessInfo& a) {
+      const int64_t stride = a.strides[i];
+      return stride == 0 || stride == 1 || (!a.store && stride == kOpaqueStride);
+    });
+    if (!is_near || edit_.most(i) < edit_.table().lanes_along(i, edit_.machine().vector_bytes))
+      continue;
+    return edit_.vector_tile(i, 1);
+  }
+}
+
 void Elementwise::run() {
   if (edit_.lanes() < 2) return;
   const size_t none = edit_.kernel().ranges.size();
@@ -213,7 +229,8 @@ void Elementwise::run() {
   }
   if (!choices && (weave_rows() || turn_squares())) return;
   if (choices) unroll_choices(choices);
-  if (best == none || (!choices && best_cost > kLanesMax)) return;
+  if (!choices && (best == none || best_cost > kLanesMax)) return gather();
+  if (best == none) return;
   const std::optional<size_t> along =
       walked_by_lanes(best, choices | ordered_ranges(edit_.kernel()));
   edit_.vector_tile(best, choices || along ? 1 : kVectorsOfTurn);

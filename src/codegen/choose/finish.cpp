@@ -12,7 +12,6 @@ namespace tiny {
 
 namespace {
 
-constexpr double kSharedWorkMin = 65536;  // steps of all ranges from which on cores share a kernel
 // Of rows that are stored in the order of steps, parts that cores share: a page, since what lies
 // behind a shorter one in its page is fetched ahead for nothing (measured on Zen 5: halves of rows
 // of 256 bytes to 4 KB took as long as the whole).

@@ -59,11 +59,8 @@ class Climber {
     if (!vectorises(kernel, target_)) return found;
     for (size_t i = 0; i < kernel.ranges.size(); ++i) {
       const auto most = static_cast<int64_t>(std::min(table.extents[i], kSizeMax));
-      const bool gathers = (table.gathered & bit(i)) != 0;
-      if (most < 2 || (!gathers && (table.opaque & bit(i)))) continue;
-      const int64_t widest = gathers ? kInt64.bytes() : table.widest_bytes;
-      const int64_t lanes = target_.vector_bytes / widest;
-      if (lanes < 2) continue;
+      const int64_t lanes = table.lanes_along(i, target_.vector_bytes);
+      if (most < 2 || lanes < 2 || !table.may_hold_lanes(i)) continue;
       const int64_t width =
           std::min(lanes, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(most))));
       const int64_t number = kernel.ranges[i].range.int_arg();

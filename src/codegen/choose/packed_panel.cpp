@@ -258,22 +258,71 @@ void PackedPanel::stage_rows() {
 }
 
 // All rows at once, if the second level holds them beside the panels that each tile of them meets.
-void PackedPanel::stage_all_rows() {
+bool PackedPanel::stage_all_rows() {
   size_t along = 0;
   const AccessInfo* rows = colliding_rows(&along);
-  if (!rows) return;
+  if (!rows) return false;
   for (size_t i = 0; i < edit_.kernel().ranges.size(); ++i)
-    if (i != row_ && i != along && edit_.number(i) != words_.range && rows->strides[i] != 0) return;
+    if (i != row_ && i != along && edit_.number(i) != words_.range && rows->strides[i] != 0)
+      return false;
   const int64_t bytes = rows->node.dtype().bytes();
   if (rows->elements * static_cast<double>(bytes) >
       static_cast<double>(edit_.machine().l2_bytes) * kPartOfRows)
-    return;
+    return false;
   // A line after all rows of a place in their tiles.
   std::vector<int64_t> layout{cuts_.inner_row, edit_.number(row_), edit_.number(along)};
   if (words_.range >= 0) layout.push_back(words_.range);
   const int64_t param = rows->node.src(0).int_arg();
   fill_with_lanes(edit_, edit_.new_stage({OptionKind::Stage, nest_.outside, param, layout,
                                           kLineBytes / bytes, false}));
+  return true;
+}
+
+// Rows of which a step reads elements apart (a convolution's strides): they take lines of which
+// little is used, and each step's are far from the last's.
+const AccessInfo* PackedPanel::scattered_rows() const {
+  const AccessInfo* rows = rows_operand();
+  if (!rows || words_.range >= 0 || cuts_.inner_row == cuts_.outer_row) return nullptr;
+  const int64_t apart = std::abs(rows->strides[row_]);
+  if (apart < 2 || apart * rows->node.dtype().bytes() >= kLineBytes) return nullptr;
+  for (size_t i = 0; i < rows->strides.size(); ++i)
+    if ((reduction_.own & bit(i)) && rows->strides[i] != 0 && std::abs(rows->strides[i]) <= apart)
+      return nullptr;
+  return can_stage(edit_, *rows, row_) ? rows : nullptr;
+}
+
+// A tile of such rows is laid out side by side and meets all panels, if the second level of cache
+// holds these.
+bool PackedPanel::are_rows_scattered() const {
+  if (!panel_.in_place || panel_.steps || !scattered_rows()) return false;
+  const double bytes = panel_.load->elements * static_cast<double>(edit_.table().widest_bytes);
+  return bytes <= kPartOfPanels * static_cast<double>(edit_.machine().l2_bytes) &&
+         edit_.extent(panel_.column_range) >= kPanelsOfCopy;
+}
+
+// All of them at once, which each panel reads from the last level at worst; not where each of the
+// pieces that cores share would do so again.
+void PackedPanel::stage_scattered_rows() {
+  const AccessInfo* rows = scattered_rows();
+  if (!rows || (!nest_.has_panels_inside && edit_.machine().cores > 1)) return;
+  std::vector<int64_t> layout;
+  auto bytes = static_cast<double>(rows->node.dtype().bytes());
+  for (size_t i = 0; i < edit_.kernel().ranges.size(); ++i) {
+    if (rows->strides[i] == 0) continue;
+    bytes *= edit_.extent(i);
+    if (i != row_ && !(reduction_.own & bit(i))) layout.push_back(edit_.number(i));
+  }
+  if (nest_.has_panels_inside) {
+    layout.clear();
+  } else {
+    if (bytes > static_cast<double>(edit_.machine().l3_bytes) * kPartOfRows) return;
+    layout.push_back(cuts_.outer_row);
+  }
+  for (const int64_t step : nest_.steps) layout.push_back(step);
+  layout.push_back(cuts_.inner_row);
+  const int64_t place = nest_.has_panels_inside ? cuts_.outer_row : nest_.outside;
+  const int64_t param = rows->node.src(0).int_arg();
+  fill_with_lanes(edit_, edit_.new_stage({OptionKind::Stage, place, param, layout, 0, false}));
 }
 
 // The panel after the one that is read is fetched while passes are made over that: a weight is in
@@ -409,7 +458,7 @@ void PackedPanel::order_loops() {
   if (cuts_.panels != cuts_.column_blocks) add(cuts_.column_blocks);
   if (panel_.steps) add(cuts_.blocks);
   nest_.has_panels_inside = panel_.steps != 0 || are_rows_first() || are_rows_shared() ||
-                            are_rows_in_memory() || is_result_streamed();
+                            are_rows_in_memory() || is_result_streamed() || are_rows_scattered();
   nest_.outside = last();
   const bool has_panels = cuts_.vectors != cuts_.panels;
   if (!nest_.has_panels_inside && has_panels) add(cuts_.panels);
@@ -472,10 +521,12 @@ void PackedPanel::fill_panel() {
 void PackedPanel::copy_rows() {
   if (cuts_.inner_row == cuts_.outer_row) return;
   // A copy that one panel alone would be multiplied with costs more than what it saves.
-  if (nest_.has_panels_inside) {
+  if (are_rows_scattered()) {
+    stage_scattered_rows();
+  } else if (nest_.has_panels_inside) {
     stage_rows();
-  } else if (counts_panels() && edit_.extent(panel_.column_range) >= kPanelsOfCopy) {
-    stage_all_rows();
+  } else if (edit_.extent(panel_.column_range) >= kPanelsOfCopy) {
+    if (!counts_panels() || !stage_all_rows()) stage_scattered_rows();
   }
   const std::vector<UOp> nodes = topological(edit_.now().roots);
   const auto sum = std::ranges::find_if(nodes, [](const UOp& u) { return u.op() == Op::Reduce; });

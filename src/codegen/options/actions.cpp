@@ -81,9 +81,10 @@ class Maker {
   }
 
   void lanes(size_t i) {
-    if (lanes_ < 2 || most(i) < 2 || (table_.opaque & bit(i))) return;
+    const int64_t lanes = std::min(lanes_, table_.lanes_along(i, target_.vector_bytes));
+    if (lanes < 2 || most(i) < 2 || !table_.may_hold_lanes(i)) return;
     const int64_t width =
-        std::min(lanes_, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(most(i)))));
+        std::min(lanes, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(most(i)))));
     if (has_size(i, width))
       add({kind(OptionKind::Vec, number(i))});
     else

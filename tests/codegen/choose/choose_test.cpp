@@ -182,6 +182,19 @@ TEST_F(ChoiceTest, RowsThatCollideAreCopiedInBlocks) {
   EXPECT_EQ(loops(x, matmul(x, constant({1024, 1024})), 0), "r_2_4_79_16_128_2_13_2_16");
 }
 
+// A strided convolution reads elements apart, in lines that hold little of what is wanted: a tile of
+// them is copied for all panels where the second level of cache holds these, and lies as it does
+// for few.
+TEST_F(ChoiceTest, RowsThatAreReadApartAreCopied) {
+  const Tensor x = make_placeholder(context_, kFloat32, {1, 256, 56, 56});
+  const auto copies = [&](int64_t channels, int64_t stride) {
+    return options(x, pointwise(x, channels, stride), 0).find("STAGE p0") != std::string::npos;
+  };
+  EXPECT_TRUE(copies(512, 2));
+  EXPECT_FALSE(copies(512, 1));
+  EXPECT_FALSE(copies(128, 2));
+}
+
 // With few tiles of rows each panel is walked in one pass: a copy would be read once, unless it is
 // one of all rows.
 TEST_F(ChoiceTest, RowsThatCollideLieAsTheyDoForOnePanel) {

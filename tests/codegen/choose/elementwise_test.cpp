@@ -10,6 +10,7 @@
 #include "engine/context.h"
 #include "schedule/schedule.h"
 #include "tensor/elementwise.h"
+#include "tensor/indexing.h"
 #include "tensor/movement.h"
 #include "tensor/program.h"
 #include "tests/support/context.h"
@@ -20,14 +21,16 @@ namespace {
 class ElementwiseChoiceTest : public ::testing::Test {
  protected:
   Tensor input(const Ints& shape) { return make_placeholder(context_, kFloat32, to_shape(shape)); }
-  // What the kernel that makes a value is estimated to take under its list.
-  double seconds(const Tensor& made) const {
+  OptimisedKernel chosen(const Tensor& made) const {
     const UOp stored = context_->graph().make(Op::Contiguous, {made.node()});
     const Schedule schedule = make_schedule({&stored, 1}, target_);
     EXPECT_EQ(schedule.kernels.size(), 1U);
     const Kernel kernel = prepare_kernel(schedule.kernels.front().kernel, target_);
-    const OptimisedKernel chosen = optimise(kernel, target_);
-    return estimate(chosen.kernel, target_).seconds - target_.launch_seconds;
+    return optimise(kernel, target_);
+  }
+  // What the kernel that makes a value is estimated to take under its list.
+  double seconds(const Tensor& made) const {
+    return estimate(chosen(made).kernel, target_).seconds - target_.launch_seconds;
   }
 
   Ref<Context> context_ = testing::planning_context();
@@ -46,6 +49,16 @@ TEST_F(ElementwiseChoiceTest, EveryOrderOfAxesIsNearACopy) {
           << cat("axes ", order[0], " ", order[1], " ", order[2], " ", order[3], " of ", shape[0],
                  "x", shape[1], "x", shape[2], "x", shape[3]);
   }
+}
+
+// As many lanes as a vector holds indices, where all but the gathered load lies side by side.
+TEST_F(ElementwiseChoiceTest, GathersHaveLanes) {
+  const Tensor index = make_placeholder(context_, kInt64, {100, 254});
+  EXPECT_EQ(to_text(chosen(take_along_axis(input({560, 254}), index, 0)).options),
+            "TILE r1 8; VEC r2");
+  const Tensor narrow = make_placeholder(context_, kInt32, {100, 254});
+  EXPECT_EQ(to_text(chosen(take_along_axis(input({560, 254}), narrow, 0)).options),
+            "TILE r1 8; VEC r2");
 }
 
 }  // namespace

@@ -31,13 +31,13 @@ class GenericTest : public ::testing::Test {
   Machine target_ = avx512_machine();
 };
 
-// Gathered elements have no form of their own: lanes along them save most of the time.
+// Sums of gathered elements have no form of their own: lanes along them save most of the time.
 TEST_F(GenericTest, IsTakenWhereItIsEstimatedToTakeFarLess) {
   const Tensor index = make_placeholder(context_, kInt64, {100, 254});
-  const Kernel kernel = kernel_of(take_along_axis(input({560, 254}), index, 0));
+  const Kernel kernel = kernel_of(sum(take_along_axis(input({560, 254}), index, 0), {0}));
   const OptimisedKernel chosen = optimise(kernel, target_);
   ASSERT_GT(chosen.proposed.size(), 1U);
-  EXPECT_EQ(chosen.proposed.front().strategy, "elementwise");
+  EXPECT_NE(chosen.proposed.front().strategy, "generic");
   int taken = 0;
   for (const ProposalNote& p : chosen.proposed) {
     EXPECT_GT(p.cost.seconds, 0);
