@@ -182,8 +182,8 @@ TEST_F(ChoiceTest, RowsThatCollideAreCopiedInBlocks) {
   EXPECT_EQ(loops(x, matmul(x, constant({1024, 1024})), 0), "r_2_4_79_16_128_2_13_2_16");
 }
 
-// A strided convolution reads elements apart, in lines that hold little of what is wanted: a tile of
-// them is copied for all panels where the second level of cache holds these, and lies as it does
+// A strided convolution reads elements apart, in lines that hold little of what is wanted: a tile
+// of them is copied for all panels where the second level of cache holds these, and lies as it does
 // for few.
 TEST_F(ChoiceTest, RowsThatAreReadApartAreCopied) {
   const Tensor x = make_placeholder(context_, kFloat32, {1, 256, 56, 56});
