@@ -258,53 +258,57 @@ void PackedPanel::stage_rows() {
 }
 
 // All rows at once, if the second level holds them beside the panels that each tile of them meets.
-bool PackedPanel::stage_all_rows() {
+void PackedPanel::stage_all_rows() {
   size_t along = 0;
   const AccessInfo* rows = colliding_rows(&along);
-  if (!rows) return false;
+  if (!rows) return;
   for (size_t i = 0; i < edit_.kernel().ranges.size(); ++i)
-    if (i != row_ && i != along && edit_.number(i) != words_.range && rows->strides[i] != 0)
-      return false;
+    if (i != row_ && i != along && edit_.number(i) != words_.range && rows->strides[i] != 0) return;
   const int64_t bytes = rows->node.dtype().bytes();
   if (rows->elements * static_cast<double>(bytes) >
       static_cast<double>(edit_.machine().l2_bytes) * kPartOfRows)
-    return false;
+    return;
   // A line after all rows of a place in their tiles.
   std::vector<int64_t> layout{cuts_.inner_row, edit_.number(row_), edit_.number(along)};
   if (words_.range >= 0) layout.push_back(words_.range);
   const int64_t param = rows->node.src(0).int_arg();
   fill_with_lanes(edit_, edit_.new_stage({OptionKind::Stage, nest_.outside, param, layout,
                                           kLineBytes / bytes, false}));
-  return true;
 }
 
-// Rows of which a step reads elements apart (a convolution's strides): they take lines of which
-// little is used, and each step's are far from the last's.
+// Rows of which a step reads elements apart (a convolution's strides), and all steps together no
+// more than half of their lines' elements: each step's lines are far from the last's.
 const AccessInfo* PackedPanel::scattered_rows() const {
   const AccessInfo* rows = rows_operand();
   if (!rows || words_.range >= 0 || cuts_.inner_row == cuts_.outer_row) return nullptr;
   const int64_t apart = std::abs(rows->strides[row_]);
   if (apart < 2 || apart * rows->node.dtype().bytes() >= kLineBytes) return nullptr;
-  for (size_t i = 0; i < rows->strides.size(); ++i)
-    if ((reduction_.own & bit(i)) && rows->strides[i] != 0 && std::abs(rows->strides[i]) <= apart)
-      return nullptr;
-  return can_stage(edit_, *rows, row_) ? rows : nullptr;
+  double between = 1;  // that are read of the elements from one row to the next
+  for (size_t i = 0; i < rows->strides.size(); ++i) {
+    if (rows->strides[i] == kOpaqueStride) return nullptr;
+    const bool is_near = rows->strides[i] != 0 && std::abs(rows->strides[i]) <= apart;
+    if ((reduction_.own & bit(i)) && is_near) between *= edit_.extent(i);
+  }
+  return 2 * between <= static_cast<double>(apart) ? rows : nullptr;
 }
 
-// A tile of such rows is laid out side by side and meets all panels, if the second level of cache
-// holds these.
+// A tile of such rows meets all panels, if the second level of cache holds these.
 bool PackedPanel::are_rows_scattered() const {
-  if (!panel_.in_place || panel_.steps || !scattered_rows()) return false;
+  if (!panel_.in_place || panel_.steps || panel_.column_range == lane_ || !scattered_rows())
+    return false;
   const double bytes = panel_.load->elements * static_cast<double>(edit_.table().widest_bytes);
-  return bytes <= kPartOfPanels * static_cast<double>(edit_.machine().l2_bytes) &&
-         edit_.extent(panel_.column_range) >= kPanelsOfCopy;
+  return bytes <= kPartOfPanels * static_cast<double>(edit_.machine().l2_bytes);
 }
 
-// All of them at once, which each panel reads from the last level at worst; not where each of the
+// They are laid out side by side for many panels: each tile of them or, where the panels are
+// outside, all at once, which each panel reads from the last level at worst; not where each of the
 // pieces that cores share would do so again.
 void PackedPanel::stage_scattered_rows() {
   const AccessInfo* rows = scattered_rows();
-  if (!rows || (!nest_.has_panels_inside && edit_.machine().cores > 1)) return;
+  if (!rows || !can_stage(edit_, *rows, row_) ||
+      edit_.extent(panel_.column_range) < kPanelsOfCopy ||
+      (!nest_.has_panels_inside && edit_.machine().cores > 1))
+    return;
   std::vector<int64_t> layout;
   auto bytes = static_cast<double>(rows->node.dtype().bytes());
   for (size_t i = 0; i < edit_.kernel().ranges.size(); ++i) {
@@ -521,12 +525,12 @@ void PackedPanel::fill_panel() {
 void PackedPanel::copy_rows() {
   if (cuts_.inner_row == cuts_.outer_row) return;
   // A copy that one panel alone would be multiplied with costs more than what it saves.
-  if (are_rows_scattered()) {
+  if (!panel_.steps && scattered_rows()) {
     stage_scattered_rows();
   } else if (nest_.has_panels_inside) {
     stage_rows();
-  } else if (edit_.extent(panel_.column_range) >= kPanelsOfCopy) {
-    if (!counts_panels() || !stage_all_rows()) stage_scattered_rows();
+  } else if (counts_panels() && edit_.extent(panel_.column_range) >= kPanelsOfCopy) {
+    stage_all_rows();
   }
   const std::vector<UOp> nodes = topological(edit_.now().roots);
   const auto sum = std::ranges::find_if(nodes, [](const UOp& u) { return u.op() == Op::Reduce; });

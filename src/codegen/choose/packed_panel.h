@@ -72,7 +72,7 @@ class PackedPanel {
   bool is_result_streamed() const;
   const AccessInfo* colliding_rows(size_t* along) const;
   void stage_rows();
-  bool stage_all_rows();
+  void stage_all_rows();
   const AccessInfo* scattered_rows() const;
   bool are_rows_scattered() const;
   void stage_scattered_rows();
