@@ -42,11 +42,15 @@ class StoredValues {
     return has_memory(node) || (decision_.stored[node.id()] && !is_computed(node));
   }
 
-  // What lies in memory is read at many indices.  Valid until the next is asked for.
+  // What lies in memory is read at many indices, and of a chain of movement that is no view each
+  // part is asked for.  Valid until the next is asked for.
   const std::optional<StoredView>& view(const UOp& node) {
-    std::optional<std::optional<StoredView>>& known = views_[node.node()];
-    if (!known) known = as_view(node, decision_.stored, decision_.layouts, computed_);
-    return *known;
+    if (const auto* known = views_.find(node.node())) return *known;
+    const UOp* lowest = nullptr;
+    auto made = as_view(node, decision_.stored, decision_.layouts, computed_, &lowest);
+    if (!made)
+      for (const UOp* u = &node; u != lowest; u = &u->src(0)) views_[u->node()] = std::nullopt;
+    return views_[(made ? node : *lowest).node()] = std::move(made);
   }
 
   // Whether this is movement of a version that the kernel writes.
@@ -65,7 +69,7 @@ class StoredValues {
   std::span<const UOp> inlined_;
   // Where as_view does not stop, though they may have buffers: what this kernel is here to compute.
   std::vector<const Node*> computed_;
-  NodeTable<std::optional<std::optional<StoredView>>> views_;  // none: not asked for yet
+  NodeTable<std::optional<StoredView>> views_;
 };
 
 class Lowering {

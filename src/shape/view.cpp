@@ -139,7 +139,12 @@ std::optional<View> move_view(const View& view, Op op, const Shape& p) {
 }
 
 std::optional<StoredView> as_view(const UOp& node, const std::vector<uint8_t>& stored,
-                                  const Layouts& layouts, std::span<const Node* const> except) {
+                                  const Layouts& layouts, std::span<const Node* const> except,
+                                  const UOp** lowest) {
+  const auto none_from = [&](const UOp& u) {
+    if (lowest) *lowest = &u;
+    return std::nullopt;
+  };
   const auto is_stored = [&](const UOp& u) {
     return u.op() == Op::Buffer || u.op() == Op::After ||
            (u.id() < stored.size() && stored[u.id()] && !std::ranges::count(except, u.node()));
@@ -148,7 +153,7 @@ std::optional<StoredView> as_view(const UOp& node, const std::vector<uint8_t>& s
   std::vector<UOp> before;
   const UOp* base = &node;
   while (!is_stored(*base)) {
-    if (!has(base->op(), kMovement) || base->op() == Op::Pad) return std::nullopt;
+    if (!has(base->op(), kMovement) || base->op() == Op::Pad) return none_from(*base);
     chain.push_back(base);
     append_read_before(*base, before);
     base = &base->src(0);
@@ -158,13 +163,13 @@ std::optional<StoredView> as_view(const UOp& node, const std::vector<uint8_t>& s
   for (size_t i = chain.size(); i-- > 0;) {
     const UOp& move = *chain[i];
     if (move.op() == Op::AsStrided) {
-      if (!is_row_major(View{view.shape, view.strides, 0})) return std::nullopt;
+      if (!is_row_major(View{view.shape, view.strides, 0})) return none_from(move);
       const ViewArg& arg = move.view_arg();
       view = View{to_shape(arg.shape), to_shape(arg.strides), view.offset + arg.offset};
       continue;
     }
     auto moved = move_view(view, move.op(), movement_dims(move));
-    if (!moved) return std::nullopt;
+    if (!moved) return none_from(move);
     view = std::move(*moved);
   }
   return StoredView{*base, std::move(view), std::move(before)};

@@ -34,7 +34,8 @@ std::optional<View> move_view(const View& view, Op op, const Shape& parameters);
 // What holds memory below a chain of movement ops, and the view that the chain makes of it: a
 // Buffer, a version of one (After), or a node that `stored` (by id; may be empty) says has a buffer
 // of its own: row-major, unless `layouts` says otherwise; not one of `except`, whatever it says.
-// None if another op intervenes or the chain is no view.
+// None if another op intervenes or the chain is no view: `lowest`, if given, is the node of the
+// chain then from which on up to `node` none has a view.
 struct StoredView {
   UOp base;
   View view;
@@ -44,7 +45,8 @@ using Layouts = std::unordered_map<const Node*, View>;
 using BufferSizes = std::unordered_map<const Node*, Dim>;  // in elements
 std::optional<StoredView> as_view(const UOp& node, const std::vector<uint8_t>& stored = {},
                                   const Layouts& layouts = {},
-                                  std::span<const Node* const> except = {});
+                                  std::span<const Node* const> except = {},
+                                  const UOp** lowest = nullptr);
 
 // Appends what an Alias among the movement says is stored before its value is read.
 void append_read_before(const UOp& node, std::vector<UOp>& before);

@@ -79,6 +79,15 @@ void movement_alone(const Ref<Context>& context, int64_t size) {
   compile(context, {x}, {in});
 }
 
+// Each part of the chain has to be looked for in memory, and lies there as no view.
+void movement_that_is_no_view(const Ref<Context>& context, int64_t size) {
+  const Tensor x = input(context, {8, 8});
+  Tensor t = x;
+  for (int64_t i = 0; i < size; ++i)
+    t = reshape(flip(reshape(permute(t, {1, 0}), {4, 16}), {1}), {8, 8});
+  compile(context, {exp(t)}, {x});
+}
+
 void kernels_in_a_row(const Ref<Context>& context, int64_t size) {
   const Tensor in = input(context, {4, 4});
   const Tensor weight = captured(context, {4, 4}, 1);
@@ -234,6 +243,7 @@ struct Case {
 const Case kCases[] = {
     {"ElementwiseAndMovement", 4000, elementwise_and_movement},
     {"MovementAlone", 2000, movement_alone},
+    {"MovementThatIsNoView", 500, movement_that_is_no_view},
     {"KernelsInARow", 1000, kernels_in_a_row},
     {"ValuesThatLiveLong", 1000, values_that_live_long},
     {"InputsAndOutputs", 2000, inputs_and_outputs},
