@@ -56,30 +56,82 @@ Values refused_branch(Call& c, const Tensor& condition, const std::string& why,
                                   "{}", {}, tensors.size()));
 }
 
+// A value of the greatest size that either branch's has along each axis; `sizes` (if any) are then
+// those that the run computes.
+struct Fitted {
+  Tensor yes, no;
+  std::optional<Shape> sizes;
+};
+
+// Both values of the same shape, where a branch makes more elements than the other.
+Fitted fitted(Call& c, const Tensor& condition, const Tensor& yes, const Tensor& no) {
+  if (yes.shape() == no.shape()) return {yes, no, std::nullopt};
+  Shape sizes, more_yes, more_no;
+  for (size_t k = 0; k < yes.shape().size(); ++k) {
+    const tiny::Dim a = yes.shape()[k], b = no.shape()[k];
+    const bool is_computed = c.importer().is_computed(a) || c.importer().is_computed(b);
+    if (is_computed ? a == b : decide_equal(a, b)) {
+      sizes.push_back(a);
+      more_yes.emplace_back(0);
+      more_no.emplace_back(0);
+      continue;
+    }
+    const tiny::Dim most(std::max(upper_bound(a), upper_bound(b)));
+    more_yes.push_back(most - a);
+    more_no.push_back(most - b);
+    const Tensor size = where(condition, size_tensor(c.context(), a), size_tensor(c.context(), b));
+    sizes.push_back(c.importer().computed_size(size, most, c.node()));
+  }
+  const Shape none(sizes.size(), tiny::Dim(0));
+  return {pad(yes, none, more_yes), pad(no, none, more_no), sizes};
+}
+
+// Whether branches make tensors of the same ranks and types.
+bool are_of_one_kind(const Tensors& yes, const Tensors& no) {
+  return std::ranges::equal(yes, no, [](const Tensor& a, const Tensor& b) {
+    return a.rank() == b.rank() && a.dtype() == b.dtype();
+  });
+}
+
 // A condition that input data decides: the run computes the branch that it chooses.
 Tensors chosen_branch(Call& c) {
   c.check(element_count(dims_of(c.in(0)), "a condition") == 1, "a condition of shape ",
           c.in(0).shape());
   const Tensor condition = reshape(c.in(0), Shape());
+  const Graph& first = c.graph_attr("then_branch");
+  const Graph& second = c.graph_attr("else_branch");
   std::string why_not_yes, why_not_no;
-  auto yes = c.importer().branch(c.graph_attr("then_branch"), condition, why_not_yes);
-  auto no = c.importer().branch(c.graph_attr("else_branch"), invert(condition), why_not_no);
+  auto yes = c.importer().branch(first, condition, why_not_yes);
+  auto no = c.importer().branch(second, invert(condition), why_not_no);
   if (!yes && !no) c.unsupported("neither of its branches can be computed: ", why_not_yes);
-  const bool is_whole = yes && no;
+  if (yes && no) {
+    c.check(yes->size() == no->size(), "its branches have ", yes->size(), " and ", no->size(),
+            " outputs");
+    if (!are_alike(*yes, *no))
+      c.unsupported(
+          "its condition depends on input data and its branches differ in kind or length");
+    // What follows is built for one of them: for that which does less, and so leaves more as it is.
+    if (!are_of_one_kind(flat(*yes), flat(*no))) {
+      const bool is_first = first.nodes.size() < second.nodes.size();
+      (is_first ? why_not_no : why_not_yes) =
+          "what it makes has not the rank or the type of the other's";
+      (is_first ? no : yes) = std::nullopt;
+    }
+  }
   if (!yes) yes = refused_branch(c, condition, why_not_yes, *no);
   if (!no) no = refused_branch(c, condition, why_not_no, *yes);
-  c.check(yes->size() == no->size(), "its branches have ", yes->size(), " and ", no->size(),
-          " outputs");
-  if (!are_alike(*yes, *no))
-    c.unsupported("its condition depends on input data and its branches differ in kind or length");
-  const Tensors first = flat(*yes), second = flat(*no);
-  for (size_t i = 0; is_whole && i < first.size(); ++i) {
-    const Tensor &a = first[i], &b = second[i];
-    if (a.dtype() == b.dtype() && a.shape() == b.shape()) continue;
-    if (a.dtype() != b.dtype() || dims_of(a) != dims_of(b))
-      c.unsupported("its condition depends on input data and its branches differ in shape or type");
+  Tensors of_yes = flat(*yes), of_no = flat(*no);
+  std::vector<std::optional<Shape>> sizes;
+  for (size_t i = 0; i < of_yes.size(); ++i) {
+    Fitted fit = fitted(c, condition, of_yes[i], of_no[i]);
+    of_yes[i] = fit.yes;
+    of_no[i] = fit.no;
+    sizes.push_back(std::move(fit.sizes));
   }
-  return give(c, formed(*yes, choose(condition, first, second, c.importer().guard())));
+  Tensors chosen = choose(condition, of_yes, of_no, c.importer().guard());
+  for (size_t i = 0; i < chosen.size(); ++i)
+    if (sizes[i]) chosen[i] = shrink(chosen[i], Shape(sizes[i]->size(), tiny::Dim(0)), *sizes[i]);
+  return give(c, formed(*yes, chosen));
 }
 
 Tensors import_if(Call& c) {

@@ -96,6 +96,8 @@ class Importer {
   tiny::Dim computed_size(const Tensor& count, const tiny::Dim& most, const Node& node);
   // Whether a size is one of these, known by its greatest value before.
   bool is_computed(const tiny::Dim& size) const;
+  // Whether inputs' elements decide it, or such sizes do.
+  bool is_decided_by_data(const Tensor& tensor) const;
 
   // The texts of constants; where runs have theirs, if whoever imports can say.
   Texts& texts() { return *text_.constants; }
@@ -133,6 +135,7 @@ class Importer {
   void call(const Node& node, std::vector<Value> inputs);
   Tensors results(const Node& node, Call& call);
   Value folded(const Tensor& tensor, bool inputs_known);
+  bool is_computed(std::string_view variable) const;
   bool are_computed(const std::vector<std::string>& variables) const;
   void note(const Node& node, const std::vector<Value>& inputs, const std::string& reason);
 

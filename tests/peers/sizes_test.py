@@ -173,24 +173,77 @@ def the_best_of_what_was_found():
         both.check((rng.random(30) < share).astype(np.float32), rng.integers(-9, 9, (30, 4)).astype(np.float32))
 
 
-def where_it_cannot_be_it_says_so():
-    inner = helper.make_graph([node("NonZero", ["x"], ["q"]), node("ReduceSum", ["q"], ["s"], keepdims=0)], "inner", [],
-                              [helper.make_tensor_value_info("s", INT64, [])])
-    other = helper.make_graph([node("Identity", ["zero"], ["z"])], "other", [],
-                              [helper.make_tensor_value_info("z", INT64, [])])
+def graph_of(nodes, *outputs, inputs=()):
+    """A branch or a body: outputs and inputs are (name, type, shape)."""
+    return helper.make_graph(nodes, "inner", [helper.make_tensor_value_info(*i) for i in inputs],
+                             [helper.make_tensor_value_info(*o) for o in outputs])
+
+
+def branches_that_find_sizes():
+    """One finds elements, in it another If chooses among them; the other passes on what there is."""
+    best = graph_of([node("Compress", ["v", "m"], ["best"], axis=0)], ("best", FLOAT, None))
+    every = graph_of([node("Neg", ["v"], ["every"])], ("every", FLOAT, None))
+    found = graph_of([node("NonZero", ["x"], ["p"]), node("Squeeze", ["p", "first"], ["q"]), node("Gather", ["x", "q"], ["v"]),
+                      node("Greater", ["v", "half"], ["m"]), node("ReduceMax", ["v"], ["top"], keepdims=0),
+                      node("Greater", ["top", "half"], ["is_high"]),
+                      node("If", ["is_high"], ["w"], then_branch=best, else_branch=every),
+                      node("ReduceSum", ["w"], ["a"], keepdims=0), node("Concat", ["w", "v"], ["b"], axis=0)],
+                     ("a", FLOAT, None), ("b", FLOAT, None))
+    passed = graph_of([node("Identity", ["zero"], ["c"]), node("Exp", ["x"], ["d"])], ("c", FLOAT, None), ("d", FLOAT, None))
+    for size in (40, 400, 40000):
+        both = Both([node("ReduceSum", ["x"], ["t"], keepdims=0), node("Greater", ["t", "three"], ["is_much"]),
+                     node("If", ["is_much"], ["s", "y"], then_branch=found, else_branch=passed),
+                     node("Mul", ["y", "three"], ["z"])],
+                    [("x", FLOAT, (size,))], [("s", FLOAT, 0), ("y", FLOAT, 1), ("z", FLOAT, 1)],
+                    first=np.int64([0]), half=np.float32(0.5), three=np.float32(3), zero=np.float32(0))
+        rng = np.random.default_rng(size)
+        for share, scale in ((0, 1), (0.5, 1), (0.7, 0.4), (1, 1), (0.01, 1)):
+            both.check((scale * rng.random(size) * (rng.random(size) < share)).astype(np.float32), tolerance=1e-4)
+
+
+def branches_of_other_sizes():
+    for rows, others in ((3, 5), (5, 3), (4, 0)):
+        yes = graph_of([node("MatMul", ["x", "w"], ["p"])], ("p", FLOAT, None))
+        no = graph_of([node("Slice", ["x", "none", "count"], ["q"])], ("q", FLOAT, None))
+        both = Both([node("If", ["c"], ["y"], then_branch=yes, else_branch=no), node("Shape", ["y"], ["s"]),
+                     node("ReduceSum", ["y", "none"], ["t"], keepdims=0)],
+                    [("c", BOOL, ()), ("x", FLOAT, (rows, 4))], [("y", FLOAT, 2), ("s", INT64, 1), ("t", FLOAT, 1)],
+                    w=np.random.default_rng(1).standard_normal((4, 4 + others)).astype(np.float32), none=np.int64([0]),
+                    count=np.int64([2]))
+        x = np.random.default_rng(2).standard_normal((rows, 4)).astype(np.float32)
+        for condition in (True, False):
+            both.check(np.array(condition), x)
+
+
+def running_sums_of_what_was_found():
+    both = Both([node("NonZero", ["x"], ["p"]), node("Transpose", ["p"], ["t"]), node("GatherND", ["x", "t"], ["v"]),
+                 node("CumSum", ["v", "axis"], ["a"]), node("CumSum", ["v", "axis"], ["b"], reverse=1),
+                 node("CumSum", ["p", "last"], ["c"], exclusive=1, reverse=1), node("CumSum", ["p", "axis"], ["d"]),
+                 node("CumSum", ["t", "axis"], ["e"], exclusive=1)],
+                [("x", FLOAT, (None, 7))],
+                [("v", FLOAT, 1), ("a", FLOAT, 1), ("b", FLOAT, 1), ("c", INT64, 2), ("d", INT64, 2), ("e", INT64, 2)],
+                axis=np.int64(0), last=np.int64(-1))
+    rng = np.random.default_rng(12)
+    for rows, share in ((1, 0.2), (9, 0.5), (9, 1), (60, 0.4), (200, 0.1)):
+        both.check((rng.random((rows, 7)) * (rng.random((rows, 7)) < share)).astype(np.float32), tolerance=1e-4)
+
+
+def a_branch_of_another_rank_is_an_error_where_it_is_taken():
+    yes = graph_of([node("Identity", ["x"], ["a"])], ("a", FLOAT, None))
+    no = graph_of([node("Unsqueeze", ["x", "none"], ["p"]), node("Exp", ["p"], ["b"])], ("b", FLOAT, None))
     graph = helper.make_graph([node("ReduceSum", ["x"], ["t"], keepdims=0), node("Greater", ["t", "three"], ["c"]),
-                               node("If", ["c"], ["y"], then_branch=inner, else_branch=other)], "g",
+                               node("If", ["c"], ["y"], then_branch=yes, else_branch=no), node("Neg", ["y"], ["z"])], "g",
                               [helper.make_tensor_value_info("x", FLOAT, [100])],
-                              [helper.make_tensor_value_info("y", INT64, [])],
-                              [numpy_helper.from_array(np.int64(0), "zero"),
+                              [helper.make_tensor_value_info("z", FLOAT, None)],
+                              [numpy_helper.from_array(np.int64([0]), "none"),
                                numpy_helper.from_array(np.float32(3), "three")])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
     loaded = tiny.Model.load(CONTEXTS[0], model.SerializeToString())
-    assert int(loaded.run([np.zeros(100, np.float32)])[0].numpy()) == 0
+    assert (loaded.run([np.ones(100, np.float32)])[0].numpy() == -1).all()
     try:
-        loaded.run([np.ones(100, np.float32)])
+        loaded.run([np.zeros(100, np.float32)])
     except tiny.Error as error:
-        assert "data decides the size of its result, in a branch or a loop" in str(error), str(error)
+        assert "not the rank or the type of the other's" in str(error), str(error)
     else:
         raise AssertionError("no error")
 
@@ -198,7 +251,8 @@ def where_it_cannot_be_it_says_so():
 TESTS = (non_zero_and_what_follows, compress_along_axes, unique_rows, boxes_that_overlap, how_many_boxes_is_an_input,
          one_size_decides_the_next, a_range_counts_what_was_found,
          what_was_found_is_reshaped_to_sizes_of_its_own, the_best_of_what_was_found,
-         where_it_cannot_be_it_says_so)  # fmt: skip
+         branches_that_find_sizes, branches_of_other_sizes, running_sums_of_what_was_found,
+         a_branch_of_another_rank_is_an_error_where_it_is_taken)  # fmt: skip
 
 if __name__ == "__main__":
     sys.exit(named_tests.run(TESTS))
