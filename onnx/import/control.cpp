@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "engine/custom_op.h"
 #include "onnx/import/functions.h"
+#include "onnx/import/host_value.h"
 #include "onnx/import/import.h"
 #include "onnx/import/table.h"
 #include "tensor/create.h"
@@ -230,11 +231,25 @@ std::optional<Values> loop_by_steps(Call& c, const Loop& loop, int64_t rounds) {
   return out;
 }
 
+// The most rounds that a loop may have, as far as can be said before the run.
+int64_t most_rounds(Call& c) {
+  if (!c.has(0)) return INT64_MAX;
+  if (c.known(0)) return c.integer(0);
+  return depends_on_input(c.in(0).node()) ? INT64_MAX : upper_bound(c.size(0));
+}
+
 // A loop whose rounds the run counts; `may_end`: where one may be the last before their number is
 // reached.
 Values loop_in_run(Call& c, const Loop& loop, bool may_end) {
-  if (loop.scanned > 0)
-    c.unsupported("a loop that collects values in as many rounds as input data decides");
+  int64_t most = 1;
+  if (loop.scanned > 0) {
+    most = std::max<int64_t>(most_rounds(c), 1);
+    if (most > kRecurrenceStepsMax)
+      c.unsupported(
+          "a loop that collects values in as many rounds as input data decides, which may "
+          "be more than ",
+          kRecurrenceStepsMax);
+  }
   const auto number = [&](int64_t value) {
     return full_bits(c.context(), kInt64, {}, static_cast<uint64_t>(value));
   };
@@ -242,13 +257,23 @@ Values loop_in_run(Call& c, const Loop& loop, bool may_end) {
   if (c.has(1)) rounds = where(reshape(c.in(1), Shape()), rounds, number(0));
   if (c.importer().guard()) rounds = where(c.importer().guard(), rounds, number(0));
   const Values state = state_before(c, loop);
-  const Tensors last = repeat(rounds, flat(state), [&](const Tensor& round, const Tensors& now) {
-    const LoopRound made = one_round(c, loop, round, formed(state, now));
-    if (!may_end) check_goes_on(c, made.condition);
-    check_form(c, state, made.state);
-    return Round{flat(made.state), made.condition};
-  });
-  return formed(state, last);
+  Values scanned;
+  const Rounds made =
+      collect(rounds, most, flat(state), [&](const Tensor& round, const Tensors& now) {
+        const LoopRound one = one_round(c, loop, round, formed(state, now));
+        if (!may_end) check_goes_on(c, one.condition);
+        check_form(c, state, one.state);
+        scanned = one.scanned;
+        return Round{flat(one.state), one.condition, flat(one.scanned)};
+      });
+  Values out = formed(state, made.state);
+  if (loop.scanned == 0) return out;
+  const tiny::Dim count = c.importer().computed_size(made.count, tiny::Dim(most), c.node());
+  for (size_t i = 0; i < scanned.size(); ++i) {
+    scanned[i].tensor = slice_axis(made.collected[i], 0, 0, count);
+    out.push_back(scanned[i]);
+  }
+  return out;
 }
 
 // A loop of more rounds than are unrolled; none where its body needs to know of its round what only
@@ -261,6 +286,13 @@ std::optional<Values> long_loop(Call& c, const Loop& loop, int64_t rounds) {
   std::string failure;
   c.importer().attempt([&] { made = loop_in_run(c, loop, false); }, failure);
   return made;
+}
+
+// No values like this one, along a new first axis.
+Tensor none_of(const Tensor& one) {
+  Shape shape = one.shape();
+  shape.insert(shape.begin(), tiny::Dim(0));
+  return full_bits(one.context_ref(), one.dtype(), shape, 0);
 }
 
 // Each round a copy of the body, as long as the conditions are known.
@@ -282,9 +314,11 @@ Values unrolled_loop(Call& c, const Loop& loop, int64_t rounds) {
     like = made.scanned;
     for (size_t i = 0; i < scanned.size(); ++i) scanned[i].push_back(made.scanned[i].tensor);
   }
+  // What a round would collect says what none do.
+  if (rounds <= 0 && loop.scanned > 0)
+    like = one_round(c, loop, full_bits(c.context(), kInt64, {}, 0), state).scanned;
   for (size_t i = 0; i < scanned.size(); ++i) {
-    if (scanned[i].empty()) c.unsupported("a loop without rounds that collects values");
-    like[i].tensor = stack(scanned[i], 0);
+    like[i].tensor = scanned[i].empty() ? none_of(like[i].tensor) : stack(scanned[i], 0);
     state.push_back(like[i]);
   }
   return state;
@@ -378,8 +412,23 @@ Tensors import_scan(Call& c) {
       list.insert(out_back[i] ? list.begin() : list.end(), results[carried + i]);
     }
   }
+  if (rounds == 0 && collects > 0) {
+    // What a step would collect says what none do.
+    Tensors inputs = state;
+    for (size_t i = 0; i < static_cast<size_t>(scans); ++i) {
+      const Tensor& x = c.in(carried + i);
+      Shape shape = x.shape();
+      shape.erase(shape.begin() + axis_of(in_axes[i], x.rank()));
+      inputs.push_back(full_bits(c.context(), x.dtype(), shape, 0));
+    }
+    const Tensors like = c.subgraph(body, inputs);
+    for (size_t i = 0; i < collects; ++i) {
+      const Tensor none = none_of(like[carried + i]);
+      state.push_back(move_axis(none, 0, axis_of(out_axes[i], none.rank())));
+    }
+    return state;
+  }
   for (size_t i = 0; i < collects; ++i) {
-    if (collected[i].empty()) c.unsupported("a scan without rounds that collects values");
     const int64_t rank = collected[i][0].rank() + 1;
     state.push_back(stack(collected[i], axis_of(out_axes[i], rank)));
   }

@@ -228,6 +228,51 @@ def running_sums_of_what_was_found():
         both.check((rng.random((rows, 7)) * (rng.random((rows, 7)) < share)).astype(np.float32), tolerance=1e-4)
 
 
+def loops_that_collect_until_they_end():
+    """As many rounds as data says at the most, or as the count of what was found; an axis of what is collected grows."""
+    body = graph_of([node("Mul", ["v", "w"], ["u"]), node("Tanh", ["u"], ["t"]), node("Add", ["t", "v"], ["next"]),
+                     node("ReduceSum", ["next"], ["sum"], keepdims=0), node("Less", ["sum", "limit"], ["again"]),
+                     node("Cast", ["i"], ["at"], to=FLOAT), node("Mul", ["next", "at"], ["row"])],
+                    ("again", BOOL, ()), ("next", FLOAT, (6,)), ("row", FLOAT, (6,)), ("sum", FLOAT, ()), ("at", FLOAT, ()),
+                    inputs=[("i", INT64, ()), ("goes", BOOL, ()), ("v", FLOAT, None)])
+    collected = [("last", FLOAT, 1), ("rows", FLOAT, 2), ("sums", FLOAT, 1), ("numbers", FLOAT, 1), ("s", INT64, 1), ("p", FLOAT, 2)]
+    behind = [node("Shape", ["rows"], ["s"]), node("MatMul", ["rows", "square"], ["p"])]
+    w, square = np.random.default_rng(1).random(6).astype(np.float32), np.eye(6, dtype=np.float32)
+    both = Both([node("Loop", ["most", "", "x"], ["last", "rows", "sums", "numbers"], body=body), *behind],
+                [("x", FLOAT, (6,)), ("limit", FLOAT, ())], collected, w=w, square=square, most=np.int64(40))
+    counted = Both([node("NonZero", ["x"], ["q"]), node("Size", ["q"], ["most"]),
+                    node("Loop", ["most", "", "x"], ["last", "rows", "sums", "numbers"], body=body), *behind],
+                   [("x", FLOAT, (6,)), ("limit", FLOAT, ())], collected, w=w, square=square)
+    rng = np.random.default_rng(3)
+    for limit in (0, 5, 20, 1e9):
+        for share in (0, 0.5, 1):
+            x = (rng.random(6) * (rng.random(6) < share)).astype(np.float32)
+            for one in (both, counted):
+                one.check(x, np.array(limit, np.float32), tolerance=1e-4)
+
+
+def loops_without_rounds():
+    body = graph_of([node("Add", ["v", "one"], ["next"]), node("Expand", ["next", "two"], ["row"])],
+                    ("goes", BOOL, ()), ("next", FLOAT, (3,)), ("row", FLOAT, (2, 3)),
+                    inputs=[("i", INT64, ()), ("goes", BOOL, ()), ("v", FLOAT, (3,))])
+    step = graph_of([node("Add", ["v", "e"], ["next"]), node("Expand", ["e", "two"], ["row"])],
+                    ("next", FLOAT, (3,)), ("row", FLOAT, (2, 3)), inputs=[("v", FLOAT, (3,)), ("e", FLOAT, (3,))])
+    x = np.random.default_rng(4).random(3).astype(np.float32)
+    both = Both([node("Loop", ["none", "", "x"], ["last", "rows"], body=body)], [("x", FLOAT, (3,))],
+                [("last", FLOAT, 1), ("rows", FLOAT, 3)], none=np.int64(0), one=np.float32(1), two=np.int64([2, 3]))
+    both.check(x)
+    # onnxruntime has no scan without rounds.
+    graph = helper.make_graph([node("Scan", ["x", "y"], ["state", "steps"], body=step, num_scan_inputs=1, scan_output_axes=[1])],
+                              "g", [helper.make_tensor_value_info("x", FLOAT, [3]),
+                                    helper.make_tensor_value_info("y", FLOAT, [0, 3])],
+                              [helper.make_tensor_value_info("state", FLOAT, None),
+                               helper.make_tensor_value_info("steps", FLOAT, None)],
+                              [numpy_helper.from_array(np.int64([2, 3]), "two")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    state, steps = tiny.Model.load(CONTEXTS[0], model.SerializeToString()).run([x, np.zeros((0, 3), np.float32)])
+    assert (state.numpy() == x).all() and steps.shape == (2, 0, 3), steps.shape
+
+
 def a_branch_of_another_rank_is_an_error_where_it_is_taken():
     yes = graph_of([node("Identity", ["x"], ["a"])], ("a", FLOAT, None))
     no = graph_of([node("Unsqueeze", ["x", "none"], ["p"]), node("Exp", ["p"], ["b"])], ("b", FLOAT, None))
@@ -252,7 +297,7 @@ TESTS = (non_zero_and_what_follows, compress_along_axes, unique_rows, boxes_that
          one_size_decides_the_next, a_range_counts_what_was_found,
          what_was_found_is_reshaped_to_sizes_of_its_own, the_best_of_what_was_found,
          branches_that_find_sizes, branches_of_other_sizes, running_sums_of_what_was_found,
-         a_branch_of_another_rank_is_an_error_where_it_is_taken)  # fmt: skip
+         loops_that_collect_until_they_end, loops_without_rounds,         a_branch_of_another_rank_is_an_error_where_it_is_taken)  # fmt: skip
 
 if __name__ == "__main__":
     sys.exit(named_tests.run(TESTS))
