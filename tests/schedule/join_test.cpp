@@ -150,5 +150,30 @@ TEST_F(JoinTest, RowsOfAProductWithFewColumnsAreMadeBeforehand) {
   EXPECT_FALSE(is_joined(40));
 }
 
+// The same of queries that are quantised, beside the keys' lanes; keys are made in lanes.
+TEST_F(JoinTest, QuantisedQueriesAreMadeBeforehand) {
+  const Ints queries{8, 12, 16}, keys{8, 20, 16};
+  const auto quantised = [&](const Tensor& x) {
+    const Tensor steps = round(div(x, Tensor::weak_float(context_, 0.3)));
+    const Tensor kept = minimum(maximum(steps, Tensor::weak_float(context_, -128)),
+                                Tensor::weak_float(context_, 127));
+    return mul(cast(cast(kept, kInt8), kFloat32), Tensor::weak_float(context_, 0.3));
+  };
+  const Tensor query = quantised(given(queries)), key = quantised(given(keys));
+  const Tensor scores = matmul(query, transpose(key, 1, 2));
+  const Tensor out = matmul(softmax(scores, 2), given(keys));
+  const UOp wanted = out.graph().make(Op::Contiguous, {out.node()});
+  std::vector<JoinTrial> trials;
+  make_schedule({&wanted, 1}, avx512_machine(), true, {{}, &trials, nullptr});
+  const auto joins = [&](const Shape& shape) {
+    const auto trial = std::ranges::find_if(
+        trials, [&](const JoinTrial& t) { return shape_of(t.value) == shape; });
+    EXPECT_NE(trial, trials.end());
+    return trial != trials.end() && trial->joined;
+  };
+  EXPECT_FALSE(joins({8, 12, 16}));
+  EXPECT_TRUE(joins({8, 20, 16}));
+}
+
 }  // namespace
 }  // namespace tiny
