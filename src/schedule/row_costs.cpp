@@ -8,6 +8,7 @@
 
 #include "ir/dot.h"
 #include "ir/shared_value.h"
+#include "schedule/decide.h"
 #include "schedule/schedule.h"
 
 namespace tiny {
@@ -36,7 +37,7 @@ RowCosts::RowCosts(const KernelLoops& loops, const Machine& machine)
 
 double RowCosts::work_of(const UOp& u) const {
   if (!has(u.op(), kElementwise) || u.dtype() == kInt64) return 0;
-  return op_weight(u.op()) * loops_.extent(loops_.free(u)) * registers_;
+  return work_weight(u) * loops_.extent(loops_.free(u)) * registers_;
 }
 
 double RowCosts::work() const {

@@ -175,5 +175,22 @@ TEST_F(JoinTest, QuantisedQueriesAreMadeBeforehand) {
   EXPECT_TRUE(joins({8, 20, 16}));
 }
 
+// Halves are widened once, in lanes, instead of one by one for each tap of a convolution.
+TEST_F(JoinTest, HalvesAreWidenedBeforeTheirConvolution) {
+  const Shape shape{1, 32, 48, 48};
+  const Tensor x = mul(given({1, 32, 48, 48}), given({1, 32, 1, 1}));
+  Window same;
+  same.before = same.after = {1, 1};
+  const Tensor y = conv(cast(cast(x, kFloat16), kFloat32), given({32, 32, 3, 3}), Tensor(), same);
+  const UOp wanted = y.graph().make(Op::Contiguous, {y.node()});
+  std::vector<JoinTrial> trials;
+  make_schedule({&wanted, 1}, avx512_machine(), true, {{}, &trials, nullptr});
+  const auto trial = std::ranges::find_if(trials, [&](const JoinTrial& t) {
+    return shape_of(t.value) == shape && t.value.dtype() == kFloat32;
+  });
+  ASSERT_NE(trial, trials.end());
+  EXPECT_FALSE(trial->joined);
+}
+
 }  // namespace
 }  // namespace tiny
