@@ -6,13 +6,12 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "engine/custom_op.h"
+#include "onnx/import/branches.h"
 #include "onnx/import/functions.h"
 #include "onnx/import/host_value.h"
 #include "onnx/import/import.h"
 #include "onnx/import/table.h"
 #include "tensor/create.h"
-#include "tensor/custom.h"
 #include "tensor/elementwise.h"
 #include "tensor/indexing.h"
 #include "tensor/joining.h"
@@ -25,121 +24,6 @@ namespace {
 
 // Rounds of one loop; each becomes a copy of its body.
 constexpr int64_t kRoundsMax = 4096;
-
-// Stands for a branch that cannot be built: taking it is the error.
-class RefusedBranch : public CustomOp {
- public:
-  RefusedBranch(const Node& node, std::string why, const Tensors& like)
-      : CustomOp("", cat(node.op_type, " \"", node.name, "\"")), why_(std::move(why)) {
-    for (const Tensor& t : like) values_.push_back({t.dtype(), t.shape(), -1});
-  }
-  std::vector<HostCall::Value> infer(const std::string&, std::span<const HostCall::Value>,
-                                     size_t) const override {
-    return values_;
-  }
-  void run(const RunningCall&) const override {
-    throw Error(Status::Unsupported,
-                cat("the branch that ", name(), " takes cannot be computed: ", why_));
-  }
-
- private:
-  std::string why_;
-  std::vector<HostCall::Value> values_;
-};
-
-// What stands for a branch of the outputs `like` that cannot be built.
-Values refused_branch(Call& c, const Tensor& condition, const std::string& why,
-                      const Values& like) {
-  if (is_of_open_step(condition))
-    c.unsupported("its condition depends on a loop's round and a branch cannot be computed: ", why);
-  const Tensors tensors = flat(like);
-  return formed(like, call_custom(c.context(), make_ref<RefusedBranch>(c.node(), why, tensors),
-                                  "{}", {}, tensors.size()));
-}
-
-// A value of the greatest size that either branch's has along each axis; `sizes` (if any) are then
-// those that the run computes.
-struct Fitted {
-  Tensor yes, no;
-  std::optional<Shape> sizes;
-};
-
-// Both values of the same shape, where a branch makes more elements than the other.
-Fitted fitted(Call& c, const Tensor& condition, const Tensor& yes, const Tensor& no) {
-  if (yes.shape() == no.shape()) return {yes, no, std::nullopt};
-  Shape sizes, more_yes, more_no;
-  for (size_t k = 0; k < yes.shape().size(); ++k) {
-    const tiny::Dim a = yes.shape()[k], b = no.shape()[k];
-    const bool is_computed = c.importer().is_computed(a) || c.importer().is_computed(b);
-    if (is_computed ? a == b : decide_equal(a, b)) {
-      sizes.push_back(a);
-      more_yes.emplace_back(0);
-      more_no.emplace_back(0);
-      continue;
-    }
-    const tiny::Dim most(std::max(upper_bound(a), upper_bound(b)));
-    more_yes.push_back(most - a);
-    more_no.push_back(most - b);
-    const Tensor size = where(condition, size_tensor(c.context(), a), size_tensor(c.context(), b));
-    sizes.push_back(c.importer().computed_size(size, most, c.node()));
-  }
-  const Shape none(sizes.size(), tiny::Dim(0));
-  return {pad(yes, none, more_yes), pad(no, none, more_no), sizes};
-}
-
-// Whether branches make tensors of the same ranks and types.
-bool are_of_one_kind(const Tensors& yes, const Tensors& no) {
-  return std::ranges::equal(yes, no, [](const Tensor& a, const Tensor& b) {
-    return a.rank() == b.rank() && a.dtype() == b.dtype();
-  });
-}
-
-// A condition that input data decides: the run computes the branch that it chooses.
-Tensors chosen_branch(Call& c) {
-  c.check(element_count(dims_of(c.in(0)), "a condition") == 1, "a condition of shape ",
-          c.in(0).shape());
-  const Tensor condition = reshape(c.in(0), Shape());
-  const Graph& first = c.graph_attr("then_branch");
-  const Graph& second = c.graph_attr("else_branch");
-  std::string why_not_yes, why_not_no;
-  auto yes = c.importer().branch(first, condition, why_not_yes);
-  auto no = c.importer().branch(second, invert(condition), why_not_no);
-  if (!yes && !no) c.unsupported("neither of its branches can be computed: ", why_not_yes);
-  if (yes && no) {
-    c.check(yes->size() == no->size(), "its branches have ", yes->size(), " and ", no->size(),
-            " outputs");
-    if (!are_alike(*yes, *no))
-      c.unsupported(
-          "its condition depends on input data and its branches differ in kind or length");
-    // What follows is built for one of them: for that which does less, and so leaves more as it is.
-    if (!are_of_one_kind(flat(*yes), flat(*no))) {
-      const bool is_first = first.nodes.size() < second.nodes.size();
-      (is_first ? why_not_no : why_not_yes) =
-          "what it makes has not the rank or the type of the other's";
-      (is_first ? no : yes) = std::nullopt;
-    }
-  }
-  if (!yes) yes = refused_branch(c, condition, why_not_yes, *no);
-  if (!no) no = refused_branch(c, condition, why_not_no, *yes);
-  Tensors of_yes = flat(*yes), of_no = flat(*no);
-  std::vector<std::optional<Shape>> sizes;
-  for (size_t i = 0; i < of_yes.size(); ++i) {
-    Fitted fit = fitted(c, condition, of_yes[i], of_no[i]);
-    of_yes[i] = fit.yes;
-    of_no[i] = fit.no;
-    sizes.push_back(std::move(fit.sizes));
-  }
-  Tensors chosen = choose(condition, of_yes, of_no, c.importer().guard());
-  for (size_t i = 0; i < chosen.size(); ++i)
-    if (sizes[i]) chosen[i] = shrink(chosen[i], Shape(sizes[i]->size(), tiny::Dim(0)), *sizes[i]);
-  return give(c, formed(*yes, chosen));
-}
-
-Tensors import_if(Call& c) {
-  if (!c.known(0)) return chosen_branch(c);
-  return give(c, c.importer().subgraph(
-                     c.graph_attr(c.integer(0) != 0 ? "then_branch" : "else_branch"), {}));
-}
 
 // Few rounds are unrolled: kernels of several are one.
 constexpr int64_t kUnrolledMax = 4;
@@ -276,6 +160,62 @@ Values loop_in_run(Call& c, const Loop& loop, bool may_end) {
   return out;
 }
 
+// Rounds of which each may be a branch: each is a copy of the body.
+constexpr int64_t kBranchedRoundsMax = 64;
+
+// The same of a few rounds whose sizes differ, or that find sizes: each is a branch, taken if the
+// one before was and said so.
+Values loop_of_branches(Call& c, const Loop& loop, int64_t most) {
+  const auto flag_of = [](const Tensor& x) { return cast(reshape(x, Shape()), kBool); };
+  const Tensor ended = full(c.context(), kBool, {}, 0);
+  Tensor goes_on = c.has(1) ? flag_of(c.in(1)) : full(c.context(), kBool, {}, 1);
+  Tensor count = full_bits(c.context(), kInt64, {}, 0);
+  Values state = state_before(c, loop), like;
+  std::vector<Tensors> scanned(loop.scanned);
+  for (int64_t round = 0; round < most; ++round) {
+    const Tensor number = full_bits(c.context(), kInt64, {}, static_cast<uint64_t>(round));
+    if (c.has(0)) goes_on = bit_and(goes_on, less(number, reshape(c.in(0), Shape())));
+    LoopRound made;
+    std::string failure;
+    const auto make = [&] { made = one_round(c, loop, number, state); };
+    if (!c.importer().attempt_if(goes_on, make, failure)) c.unsupported(failure);
+    check_form(c, state, made.state);
+    Tensors yes = flat(made.state), no = flat(state);
+    if (!are_of_one_kind(yes, no)) c.unsupported("a loop that changes ranks or types of its state");
+    const auto carried = static_cast<ptrdiff_t>(yes.size());
+    for (const Value& value : made.scanned) {
+      yes.push_back(value.tensor);
+      no.push_back(full_bits(c.context(), value.tensor.dtype(), value.tensor.shape(), 0));
+    }
+    yes.push_back(flag_of(made.condition));
+    no.push_back(ended);
+    const Tensors chosen = chosen_of(c, goes_on, yes, no);
+    count = count + cast(goes_on, kInt64);
+    state = formed(state, {chosen.begin(), chosen.begin() + carried});
+    for (size_t i = 0; i < scanned.size(); ++i)
+      scanned[i].push_back(chosen[static_cast<size_t>(carried) + i]);
+    goes_on = chosen.back();
+    like = made.scanned;
+  }
+  if (loop.scanned == 0) return state;
+  const tiny::Dim made = c.importer().computed_size(count, tiny::Dim(most), c.node());
+  for (size_t i = 0; i < scanned.size(); ++i) {
+    like[i].tensor = slice_axis(stack(scanned[i], 0), 0, 0, made);
+    state.push_back(like[i]);
+  }
+  return state;
+}
+
+// A loop whose rounds the run counts.
+Values counted_loop(Call& c, const Loop& loop) {
+  const int64_t most = most_rounds(c);
+  if (most < 1 || most > kBranchedRoundsMax) return loop_in_run(c, loop, true);
+  std::optional<Values> made;
+  std::string failure;
+  c.importer().attempt([&] { made = loop_in_run(c, loop, true); }, failure);
+  return made ? *made : loop_of_branches(c, loop, most);
+}
+
 // A loop of more rounds than are unrolled; none where its body needs to know of its round what only
 // unrolling tells it.
 std::optional<Values> long_loop(Call& c, const Loop& loop, int64_t rounds) {
@@ -308,7 +248,7 @@ Values unrolled_loop(Call& c, const Loop& loop, int64_t rounds) {
                     " where each is different or may be the last");
     const Tensor number = full_bits(c.context(), kInt64, {}, static_cast<uint64_t>(round));
     const LoopRound made = one_round(c, loop, number, state);
-    if (round >= kRoundsMax || !c.is_known(made.condition)) return loop_in_run(c, loop, true);
+    if (round >= kRoundsMax || !c.is_known(made.condition)) return counted_loop(c, loop);
     goes_on = c.number_of(made.condition, "the condition of its body") != 0;
     state = made.state;
     like = made.scanned;
@@ -330,8 +270,7 @@ Tensors import_loop(Call& c) {
   c.check(body.outputs.size() >= 1 + carried && c.outputs() <= body.outputs.size() - 1,
           "its body has ", body.outputs.size(), " outputs");
   const Loop loop{body, carried, body.outputs.size() - 1 - carried};
-  if ((c.has(0) && !c.known(0)) || (c.has(1) && !c.known(1)))
-    return give(c, loop_in_run(c, loop, true));
+  if ((c.has(0) && !c.known(0)) || (c.has(1) && !c.known(1))) return give(c, counted_loop(c, loop));
   const bool begins = !c.has(1) || c.integer(1) != 0;
   const int64_t rounds = !begins ? 0 : c.has(0) ? c.integer(0) : INT64_MAX;
   if (rounds > 0)

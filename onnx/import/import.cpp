@@ -532,7 +532,7 @@ Values Importer::subgraph(const Graph& graph, const Values& inputs) {
 
 bool Importer::attempt(const std::function<void()>& make, std::string& failure) {
   const size_t depth = scopes_.size(), noted = unsupported_.size();
-  const size_t rounds = draws_.rounds.size();
+  const size_t rounds = draws_.rounds.size(), sizes = computed_sizes_.size();
   const Tensor outer = guard_;
   try {
     make();
@@ -551,22 +551,22 @@ bool Importer::attempt(const std::function<void()>& make, std::string& failure) 
   }
   guard_ = outer;
   draws_.rounds.resize(rounds);
+  computed_sizes_.resize(sizes);
   scopes_.erase(scopes_.begin() + static_cast<ptrdiff_t>(depth), scopes_.end());
   unsupported_.erase(unsupported_.begin() + static_cast<ptrdiff_t>(noted), unsupported_.end());
   return false;
 }
 
-std::optional<Values> Importer::branch(const Graph& graph, const Tensor& condition,
-                                       std::string& failure) {
+bool Importer::attempt_if(const Tensor& condition, const std::function<void()>& make,
+                          std::string& failure) {
   const Tensor outer = guard_;
-  std::optional<Values> made;
-  const auto make = [&] {
-    guard_ = outer ? bit_and(outer, condition) : condition;
-    made = subgraph(graph, {});
-    guard_ = outer;
-  };
-  attempt(make, failure);
-  return made;
+  return attempt(
+      [&] {
+        guard_ = outer ? bit_and(outer, condition) : condition;
+        make();
+        guard_ = outer;
+      },
+      failure);
 }
 
 namespace {

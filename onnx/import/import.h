@@ -88,7 +88,8 @@ class Importer {
   Values subgraph(const Graph& graph, const Values& inputs);
   // Whether `make` has made what it is to; else `failure` says why not, and nothing is noted.
   bool attempt(const std::function<void()>& make, std::string& failure);
-  std::optional<Values> branch(const Graph& graph, const Tensor& condition, std::string& failure);
+  // The same of what is computed where the condition (bool, one element) holds.
+  bool attempt_if(const Tensor& condition, const std::function<void()>& make, std::string& failure);
   // Whether the graphs around are computed (bool, one element); none if they are in any case.
   const Tensor& guard() const { return guard_; }
   // A size that the run computes: `count` (int64, one element), at most `most`; `node` is whose.  A

@@ -150,6 +150,14 @@ def a_range_counts_what_was_found():
         both.check((rng.random(30) < share).astype(np.float32))
 
 
+def how_much_was_found_is_an_output():
+    both = Both([node("NonZero", ["x"], ["p"]), node("Size", ["p"], ["n"]), node("Neg", ["p"], ["q"])], [("x", FLOAT, (30,))],
+                [("n", INT64, 0), ("q", INT64, 2)])
+    rng = np.random.default_rng(8)
+    for share in (0, 0.1, 1):
+        both.check((rng.random(30) < share).astype(np.float32))
+
+
 def what_was_found_is_reshaped_to_sizes_of_its_own():
     both = Both([node("NonZero", ["x"], ["p"]), node("Squeeze", ["p", "first"], ["q"]), node("Gather", ["rows", "q"], ["v"]),
                  node("Shape", ["q"], ["s"]), node("Concat", ["s", "four"], ["t"], axis=0), node("Reshape", ["v", "t"], ["y"]),
@@ -251,6 +259,32 @@ def loops_that_collect_until_they_end():
                 one.check(x, np.array(limit, np.float32), tolerance=1e-4)
 
 
+def loops_whose_rounds_differ_in_size():
+    """Tokens that grow until one ends them, and rounds that choose elements: of a few rounds each is a branch."""
+    grows = graph_of([node("Gather", ["tokens", "last"], ["token"]), node("Gather", ["words", "token"], ["word"]),
+                      node("MatMul", ["word", "head"], ["scores"]), node("ArgMax", ["scores"], ["next"], axis=-1),
+                      node("Concat", ["tokens", "next"], ["longer"], axis=0), node("Squeeze", ["next", "zero"], ["one"]),
+                      node("Equal", ["one", "end"], ["ends"]), node("Not", ["ends"], ["again"]),
+                      node("ReduceMax", ["scores"], ["best"], keepdims=0)],
+                     ("again", BOOL, ()), ("longer", INT64, None), ("best", FLOAT, ()),
+                     inputs=[("i", INT64, ()), ("goes", BOOL, ()), ("tokens", INT64, None)])
+    rng = np.random.default_rng(5)
+    both = Both([node("Loop", ["most", "yes", "x"], ["y", "scored"], body=grows), node("CumSum", ["y", "zero"], ["sums"]),
+                 node("Size", ["y"], ["n"])], [("x", INT64, (1,))], [("y", INT64, 1), ("scored", FLOAT, 1), ("sums", INT64, 1), ("n", INT64, 0)],
+                most=np.int64(12), yes=np.array(True), last=np.int64(-1), words=rng.standard_normal((20, 5)).astype(np.float32),
+                head=rng.standard_normal((5, 20)).astype(np.float32), end=np.int64(3), zero=np.int64([0]))
+    for first in range(20):
+        both.check(np.int64([first]))
+    found = graph_of([node("Greater", ["v", "half"], ["m"]), node("Compress", ["v", "m"], ["w"]), node("ReduceSum", ["w"], ["a"], keepdims=0),
+                      node("Mul", ["a", "tenth"], ["b"]), node("Sub", ["v", "b"], ["next"]), node("ReduceMax", ["next"], ["top"], keepdims=0),
+                      node("Greater", ["top", "half"], ["again"])],
+                     ("again", BOOL, ()), ("next", FLOAT, (8,)), inputs=[("i", INT64, ()), ("goes", BOOL, ()), ("v", FLOAT, (8,))])
+    both = Both([node("Loop", ["most", "", "x"], ["y"], body=found)], [("x", FLOAT, (8,)), ("most", INT64, ())], [("y", FLOAT, 1)],
+                half=np.float32(0.5), tenth=np.float32(0.1))
+    for most in (0, 1, 3, 9, 60):
+        both.check((4 * rng.random(8)).astype(np.float32), np.array(most))
+
+
 def loops_without_rounds():
     body = graph_of([node("Add", ["v", "one"], ["next"]), node("Expand", ["next", "two"], ["row"])],
                     ("goes", BOOL, ()), ("next", FLOAT, (3,)), ("row", FLOAT, (2, 3)),
@@ -294,10 +328,11 @@ def a_branch_of_another_rank_is_an_error_where_it_is_taken():
 
 
 TESTS = (non_zero_and_what_follows, compress_along_axes, unique_rows, boxes_that_overlap, how_many_boxes_is_an_input,
-         one_size_decides_the_next, a_range_counts_what_was_found,
+         one_size_decides_the_next, how_much_was_found_is_an_output, a_range_counts_what_was_found,
          what_was_found_is_reshaped_to_sizes_of_its_own, the_best_of_what_was_found,
          branches_that_find_sizes, branches_of_other_sizes, running_sums_of_what_was_found,
-         loops_that_collect_until_they_end, loops_without_rounds,         a_branch_of_another_rank_is_an_error_where_it_is_taken)  # fmt: skip
+         loops_that_collect_until_they_end, loops_whose_rounds_differ_in_size,
+         loops_without_rounds,         a_branch_of_another_rank_is_an_error_where_it_is_taken)  # fmt: skip
 
 if __name__ == "__main__":
     sys.exit(named_tests.run(TESTS))
