@@ -59,7 +59,7 @@ void Call::refuse_outputs(size_t first) const {
 }
 
 bool Call::known(size_t i) const {
-  return has(i) && (inputs_[i].known || !depends_on_input(in(i).node()));
+  return has(i) && (inputs_[i].known || is_known(in(i)));
 }
 
 HostTensor Call::value(size_t i) const {
@@ -354,7 +354,7 @@ bool are_alike(const Values& a, const Values& b) {
 }
 
 bool Call::is_known(const Tensor& tensor) const {
-  return !depends_on_input(tensor.node());
+  return !importer_.is_decided_by_data(tensor);
 }
 
 Ints dims_of(const Tensor& tensor) {

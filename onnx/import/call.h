@@ -99,7 +99,7 @@ class Call {
   void refuse_outputs(size_t first) const;
 
   // Operands read on the host.  Where free dimensions decide what is to be a number: FreeDimension.
-  bool known(size_t i) const;  // whether no input's elements decide it
+  bool known(size_t i) const;  // whether no input's elements decide it, nor what a run computes
   HostTensor value(size_t i) const;
   Ints ints(size_t i) const;
   Shape sizes(size_t i) const;  // integers, or expressions over free dimensions
@@ -149,7 +149,7 @@ class Call {
   // The outputs of a graph in an attribute, given its inputs; it sees the names around the node.
   Tensors subgraph(const Graph& graph, const Tensors& inputs) const;
 
-  // Whether no input's elements decide it.
+  // Whether no input's elements decide it, nor a size that the run computes.
   bool is_known(const Tensor& tensor) const;
 
   // Throws about this node.

@@ -6,12 +6,12 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "engine/custom_op.h"
+#include "onnx/import/branches.h"
 #include "onnx/import/functions.h"
+#include "onnx/import/host_value.h"
 #include "onnx/import/import.h"
 #include "onnx/import/table.h"
 #include "tensor/create.h"
-#include "tensor/custom.h"
 #include "tensor/elementwise.h"
 #include "tensor/indexing.h"
 #include "tensor/joining.h"
@@ -24,69 +24,6 @@ namespace {
 
 // Rounds of one loop; each becomes a copy of its body.
 constexpr int64_t kRoundsMax = 4096;
-
-// Stands for a branch that cannot be built: taking it is the error.
-class RefusedBranch : public CustomOp {
- public:
-  RefusedBranch(const Node& node, std::string why, const Tensors& like)
-      : CustomOp("", cat(node.op_type, " \"", node.name, "\"")), why_(std::move(why)) {
-    for (const Tensor& t : like) values_.push_back({t.dtype(), t.shape(), -1});
-  }
-  std::vector<HostCall::Value> infer(const std::string&, std::span<const HostCall::Value>,
-                                     size_t) const override {
-    return values_;
-  }
-  void run(const RunningCall&) const override {
-    throw Error(Status::Unsupported,
-                cat("the branch that ", name(), " takes cannot be computed: ", why_));
-  }
-
- private:
-  std::string why_;
-  std::vector<HostCall::Value> values_;
-};
-
-// What stands for a branch of the outputs `like` that cannot be built.
-Values refused_branch(Call& c, const Tensor& condition, const std::string& why,
-                      const Values& like) {
-  if (is_of_open_step(condition))
-    c.unsupported("its condition depends on a loop's round and a branch cannot be computed: ", why);
-  const Tensors tensors = flat(like);
-  return formed(like, call_custom(c.context(), make_ref<RefusedBranch>(c.node(), why, tensors),
-                                  "{}", {}, tensors.size()));
-}
-
-// A condition that input data decides: the run computes the branch that it chooses.
-Tensors chosen_branch(Call& c) {
-  c.check(element_count(dims_of(c.in(0)), "a condition") == 1, "a condition of shape ",
-          c.in(0).shape());
-  const Tensor condition = reshape(c.in(0), Shape());
-  std::string why_not_yes, why_not_no;
-  auto yes = c.importer().branch(c.graph_attr("then_branch"), condition, why_not_yes);
-  auto no = c.importer().branch(c.graph_attr("else_branch"), invert(condition), why_not_no);
-  if (!yes && !no) c.unsupported("neither of its branches can be computed: ", why_not_yes);
-  const bool is_whole = yes && no;
-  if (!yes) yes = refused_branch(c, condition, why_not_yes, *no);
-  if (!no) no = refused_branch(c, condition, why_not_no, *yes);
-  c.check(yes->size() == no->size(), "its branches have ", yes->size(), " and ", no->size(),
-          " outputs");
-  if (!are_alike(*yes, *no))
-    c.unsupported("its condition depends on input data and its branches differ in kind or length");
-  const Tensors first = flat(*yes), second = flat(*no);
-  for (size_t i = 0; is_whole && i < first.size(); ++i) {
-    const Tensor &a = first[i], &b = second[i];
-    if (a.dtype() == b.dtype() && a.shape() == b.shape()) continue;
-    if (a.dtype() != b.dtype() || dims_of(a) != dims_of(b))
-      c.unsupported("its condition depends on input data and its branches differ in shape or type");
-  }
-  return give(c, formed(*yes, choose(condition, first, second, c.importer().guard())));
-}
-
-Tensors import_if(Call& c) {
-  if (!c.known(0)) return chosen_branch(c);
-  return give(c, c.importer().subgraph(
-                     c.graph_attr(c.integer(0) != 0 ? "then_branch" : "else_branch"), {}));
-}
 
 // Few rounds are unrolled: kernels of several are one.
 constexpr int64_t kUnrolledMax = 4;
@@ -178,11 +115,25 @@ std::optional<Values> loop_by_steps(Call& c, const Loop& loop, int64_t rounds) {
   return out;
 }
 
+// The most rounds that a loop may have, as far as can be said before the run.
+int64_t most_rounds(Call& c) {
+  if (!c.has(0)) return INT64_MAX;
+  if (c.known(0)) return c.integer(0);
+  return depends_on_input(c.in(0).node()) ? INT64_MAX : upper_bound(c.size(0));
+}
+
 // A loop whose rounds the run counts; `may_end`: where one may be the last before their number is
 // reached.
 Values loop_in_run(Call& c, const Loop& loop, bool may_end) {
-  if (loop.scanned > 0)
-    c.unsupported("a loop that collects values in as many rounds as input data decides");
+  int64_t most = 1;
+  if (loop.scanned > 0) {
+    most = std::max<int64_t>(most_rounds(c), 1);
+    if (most > kRecurrenceStepsMax)
+      c.unsupported(
+          "a loop that collects values in as many rounds as input data decides, which may "
+          "be more than ",
+          kRecurrenceStepsMax);
+  }
   const auto number = [&](int64_t value) {
     return full_bits(c.context(), kInt64, {}, static_cast<uint64_t>(value));
   };
@@ -190,13 +141,79 @@ Values loop_in_run(Call& c, const Loop& loop, bool may_end) {
   if (c.has(1)) rounds = where(reshape(c.in(1), Shape()), rounds, number(0));
   if (c.importer().guard()) rounds = where(c.importer().guard(), rounds, number(0));
   const Values state = state_before(c, loop);
-  const Tensors last = repeat(rounds, flat(state), [&](const Tensor& round, const Tensors& now) {
-    const LoopRound made = one_round(c, loop, round, formed(state, now));
-    if (!may_end) check_goes_on(c, made.condition);
+  Values scanned;
+  const Rounds made =
+      collect(rounds, most, flat(state), [&](const Tensor& round, const Tensors& now) {
+        const LoopRound one = one_round(c, loop, round, formed(state, now));
+        if (!may_end) check_goes_on(c, one.condition);
+        check_form(c, state, one.state);
+        scanned = one.scanned;
+        return Round{flat(one.state), one.condition, flat(one.scanned)};
+      });
+  Values out = formed(state, made.state);
+  if (loop.scanned == 0) return out;
+  const tiny::Dim count = c.importer().computed_size(made.count, tiny::Dim(most), c.node());
+  for (size_t i = 0; i < scanned.size(); ++i) {
+    scanned[i].tensor = slice_axis(made.collected[i], 0, 0, count);
+    out.push_back(scanned[i]);
+  }
+  return out;
+}
+
+// Rounds of which each may be a branch: each is a copy of the body.
+constexpr int64_t kBranchedRoundsMax = 64;
+
+// The same of a few rounds whose sizes differ, or that find sizes: each is a branch, taken if the
+// one before was and said so.
+Values loop_of_branches(Call& c, const Loop& loop, int64_t most) {
+  const auto flag_of = [](const Tensor& x) { return cast(reshape(x, Shape()), kBool); };
+  const Tensor ended = full(c.context(), kBool, {}, 0);
+  Tensor goes_on = c.has(1) ? flag_of(c.in(1)) : full(c.context(), kBool, {}, 1);
+  Tensor count = full_bits(c.context(), kInt64, {}, 0);
+  Values state = state_before(c, loop), like;
+  std::vector<Tensors> scanned(loop.scanned);
+  for (int64_t round = 0; round < most; ++round) {
+    const Tensor number = full_bits(c.context(), kInt64, {}, static_cast<uint64_t>(round));
+    if (c.has(0)) goes_on = bit_and(goes_on, less(number, reshape(c.in(0), Shape())));
+    LoopRound made;
+    std::string failure;
+    const auto make = [&] { made = one_round(c, loop, number, state); };
+    if (!c.importer().attempt_if(goes_on, make, failure)) c.unsupported(failure);
     check_form(c, state, made.state);
-    return Round{flat(made.state), made.condition};
-  });
-  return formed(state, last);
+    Tensors yes = flat(made.state), no = flat(state);
+    if (!are_of_one_kind(yes, no)) c.unsupported("a loop that changes ranks or types of its state");
+    const auto carried = static_cast<ptrdiff_t>(yes.size());
+    for (const Value& value : made.scanned) {
+      yes.push_back(value.tensor);
+      no.push_back(full_bits(c.context(), value.tensor.dtype(), value.tensor.shape(), 0));
+    }
+    yes.push_back(flag_of(made.condition));
+    no.push_back(ended);
+    const Tensors chosen = chosen_of(c, goes_on, yes, no);
+    count = count + cast(goes_on, kInt64);
+    state = formed(state, {chosen.begin(), chosen.begin() + carried});
+    for (size_t i = 0; i < scanned.size(); ++i)
+      scanned[i].push_back(chosen[static_cast<size_t>(carried) + i]);
+    goes_on = chosen.back();
+    like = made.scanned;
+  }
+  if (loop.scanned == 0) return state;
+  const tiny::Dim made = c.importer().computed_size(count, tiny::Dim(most), c.node());
+  for (size_t i = 0; i < scanned.size(); ++i) {
+    like[i].tensor = slice_axis(stack(scanned[i], 0), 0, 0, made);
+    state.push_back(like[i]);
+  }
+  return state;
+}
+
+// A loop whose rounds the run counts.
+Values counted_loop(Call& c, const Loop& loop) {
+  const int64_t most = most_rounds(c);
+  if (most < 1 || most > kBranchedRoundsMax) return loop_in_run(c, loop, true);
+  std::optional<Values> made;
+  std::string failure;
+  c.importer().attempt([&] { made = loop_in_run(c, loop, true); }, failure);
+  return made ? *made : loop_of_branches(c, loop, most);
 }
 
 // A loop of more rounds than are unrolled; none where its body needs to know of its round what only
@@ -209,6 +226,13 @@ std::optional<Values> long_loop(Call& c, const Loop& loop, int64_t rounds) {
   std::string failure;
   c.importer().attempt([&] { made = loop_in_run(c, loop, false); }, failure);
   return made;
+}
+
+// No values like this one, along a new first axis.
+Tensor none_of(const Tensor& one) {
+  Shape shape = one.shape();
+  shape.insert(shape.begin(), tiny::Dim(0));
+  return full_bits(one.context_ref(), one.dtype(), shape, 0);
 }
 
 // Each round a copy of the body, as long as the conditions are known.
@@ -224,15 +248,17 @@ Values unrolled_loop(Call& c, const Loop& loop, int64_t rounds) {
                     " where each is different or may be the last");
     const Tensor number = full_bits(c.context(), kInt64, {}, static_cast<uint64_t>(round));
     const LoopRound made = one_round(c, loop, number, state);
-    if (round >= kRoundsMax || !c.is_known(made.condition)) return loop_in_run(c, loop, true);
+    if (round >= kRoundsMax || !c.is_known(made.condition)) return counted_loop(c, loop);
     goes_on = c.number_of(made.condition, "the condition of its body") != 0;
     state = made.state;
     like = made.scanned;
     for (size_t i = 0; i < scanned.size(); ++i) scanned[i].push_back(made.scanned[i].tensor);
   }
+  // What a round would collect says what none do.
+  if (rounds <= 0 && loop.scanned > 0)
+    like = one_round(c, loop, full_bits(c.context(), kInt64, {}, 0), state).scanned;
   for (size_t i = 0; i < scanned.size(); ++i) {
-    if (scanned[i].empty()) c.unsupported("a loop without rounds that collects values");
-    like[i].tensor = stack(scanned[i], 0);
+    like[i].tensor = scanned[i].empty() ? none_of(like[i].tensor) : stack(scanned[i], 0);
     state.push_back(like[i]);
   }
   return state;
@@ -244,8 +270,7 @@ Tensors import_loop(Call& c) {
   c.check(body.outputs.size() >= 1 + carried && c.outputs() <= body.outputs.size() - 1,
           "its body has ", body.outputs.size(), " outputs");
   const Loop loop{body, carried, body.outputs.size() - 1 - carried};
-  if ((c.has(0) && !c.known(0)) || (c.has(1) && !c.known(1)))
-    return give(c, loop_in_run(c, loop, true));
+  if ((c.has(0) && !c.known(0)) || (c.has(1) && !c.known(1))) return give(c, counted_loop(c, loop));
   const bool begins = !c.has(1) || c.integer(1) != 0;
   const int64_t rounds = !begins ? 0 : c.has(0) ? c.integer(0) : INT64_MAX;
   if (rounds > 0)
@@ -326,8 +351,23 @@ Tensors import_scan(Call& c) {
       list.insert(out_back[i] ? list.begin() : list.end(), results[carried + i]);
     }
   }
+  if (rounds == 0 && collects > 0) {
+    // What a step would collect says what none do.
+    Tensors inputs = state;
+    for (size_t i = 0; i < static_cast<size_t>(scans); ++i) {
+      const Tensor& x = c.in(carried + i);
+      Shape shape = x.shape();
+      shape.erase(shape.begin() + axis_of(in_axes[i], x.rank()));
+      inputs.push_back(full_bits(c.context(), x.dtype(), shape, 0));
+    }
+    const Tensors like = c.subgraph(body, inputs);
+    for (size_t i = 0; i < collects; ++i) {
+      const Tensor none = none_of(like[carried + i]);
+      state.push_back(move_axis(none, 0, axis_of(out_axes[i], none.rank())));
+    }
+    return state;
+  }
   for (size_t i = 0; i < collects; ++i) {
-    if (collected[i].empty()) c.unsupported("a scan without rounds that collects values");
     const int64_t rank = collected[i][0].rank() + 1;
     state.push_back(stack(collected[i], axis_of(out_axes[i], rank)));
   }

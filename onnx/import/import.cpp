@@ -15,6 +15,7 @@
 #include "onnx/import/host_value.h"
 #include "onnx/import/narrow.h"
 #include "onnx/import/table.h"
+#include "schedule/schedule.h"
 #include "tensor/control.h"
 #include "tensor/create.h"
 #include "tensor/custom.h"
@@ -262,15 +263,15 @@ tiny::Dim Importer::computed_size(const Tensor& count, const tiny::Dim& most, co
   if (!depends_on_input(count.node()) && !depends_on_variable(count.node()))
     return integers_of(host_value_of(count, "its count")).at(0);
   require(has_computed_sizes_, Status::Unsupported, "input data decides the size of its result");
-  require(!guard_ && !is_of_open_step(count), Status::Unsupported,
-          "data decides the size of its result, in a branch or a loop");
+  require(!is_of_open_step(count), Status::Unsupported,
+          "data decides the size of its result, in a loop");
   std::string unused = cat('#', node.name.empty() ? node.op_type : node.name);
-  const auto is_used = [&](const ComputedVariable& c) {
-    return c.variable.variable_arg().name == unused;
-  };
-  while (std::ranges::any_of(computed_sizes_, is_used)) unused += '\'';
+  while (is_computed(unused)) unused += '\'';
   const UOp variable = context_->graph().variable(unused, 0, upper_bound(most));
-  computed_sizes_.push_back({variable, contiguous(count).node()});
+  // Computed whether or not the branch around is: behind one that is not taken values are any.
+  const Tensor none = full(context_, kInt64, {}, 0);
+  const Tensor sound = guard_ ? where(guard_, reshape(count, Shape()), none) : count;
+  computed_sizes_.push_back({variable, contiguous(sound).node()});
   return tiny::Dim(variable);
 }
 
@@ -282,11 +283,22 @@ bool Importer::is_computed(const tiny::Dim& size) const {
   return are_computed(names);
 }
 
+bool Importer::is_computed(std::string_view variable) const {
+  return std::ranges::any_of(computed_sizes_, [&](const ComputedVariable& c) {
+    return c.variable.variable_arg().name == variable;
+  });
+}
+
 bool Importer::are_computed(const std::vector<std::string>& variables) const {
-  return !variables.empty() && std::ranges::all_of(variables, [&](const std::string& name) {
-    return std::ranges::any_of(computed_sizes_, [&](const ComputedVariable& c) {
-      return c.variable.variable_arg().name == name;
-    });
+  return !variables.empty() &&
+         std::ranges::all_of(variables, [&](const std::string& name) { return is_computed(name); });
+}
+
+bool Importer::is_decided_by_data(const Tensor& tensor) const {
+  if (depends_on_input(tensor.node())) return true;
+  if (computed_sizes_.empty()) return false;
+  return std::ranges::any_of(topological({&tensor.node(), 1}, has_memory), [&](const UOp& u) {
+    return u.op() == Op::Variable && is_computed(u.variable_arg().name);
   });
 }
 
@@ -520,7 +532,7 @@ Values Importer::subgraph(const Graph& graph, const Values& inputs) {
 
 bool Importer::attempt(const std::function<void()>& make, std::string& failure) {
   const size_t depth = scopes_.size(), noted = unsupported_.size();
-  const size_t rounds = draws_.rounds.size();
+  const size_t rounds = draws_.rounds.size(), sizes = computed_sizes_.size();
   const Tensor outer = guard_;
   try {
     make();
@@ -539,22 +551,22 @@ bool Importer::attempt(const std::function<void()>& make, std::string& failure) 
   }
   guard_ = outer;
   draws_.rounds.resize(rounds);
+  computed_sizes_.resize(sizes);
   scopes_.erase(scopes_.begin() + static_cast<ptrdiff_t>(depth), scopes_.end());
   unsupported_.erase(unsupported_.begin() + static_cast<ptrdiff_t>(noted), unsupported_.end());
   return false;
 }
 
-std::optional<Values> Importer::branch(const Graph& graph, const Tensor& condition,
-                                       std::string& failure) {
+bool Importer::attempt_if(const Tensor& condition, const std::function<void()>& make,
+                          std::string& failure) {
   const Tensor outer = guard_;
-  std::optional<Values> made;
-  const auto make = [&] {
-    guard_ = outer ? bit_and(outer, condition) : condition;
-    made = subgraph(graph, {});
-    guard_ = outer;
-  };
-  attempt(make, failure);
-  return made;
+  return attempt(
+      [&] {
+        guard_ = outer ? bit_and(outer, condition) : condition;
+        make();
+        guard_ = outer;
+      },
+      failure);
 }
 
 namespace {

@@ -88,7 +88,8 @@ class Importer {
   Values subgraph(const Graph& graph, const Values& inputs);
   // Whether `make` has made what it is to; else `failure` says why not, and nothing is noted.
   bool attempt(const std::function<void()>& make, std::string& failure);
-  std::optional<Values> branch(const Graph& graph, const Tensor& condition, std::string& failure);
+  // The same of what is computed where the condition (bool, one element) holds.
+  bool attempt_if(const Tensor& condition, const std::function<void()>& make, std::string& failure);
   // Whether the graphs around are computed (bool, one element); none if they are in any case.
   const Tensor& guard() const { return guard_; }
   // A size that the run computes: `count` (int64, one element), at most `most`; `node` is whose.  A
@@ -96,6 +97,8 @@ class Importer {
   tiny::Dim computed_size(const Tensor& count, const tiny::Dim& most, const Node& node);
   // Whether a size is one of these, known by its greatest value before.
   bool is_computed(const tiny::Dim& size) const;
+  // Whether inputs' elements decide it, or such sizes do.
+  bool is_decided_by_data(const Tensor& tensor) const;
 
   // The texts of constants; where runs have theirs, if whoever imports can say.
   Texts& texts() { return *text_.constants; }
@@ -133,6 +136,7 @@ class Importer {
   void call(const Node& node, std::vector<Value> inputs);
   Tensors results(const Node& node, Call& call);
   Value folded(const Tensor& tensor, bool inputs_known);
+  bool is_computed(std::string_view variable) const;
   bool are_computed(const std::vector<std::string>& variables) const;
   void note(const Node& node, const std::vector<Value>& inputs, const std::string& reason);
 

@@ -25,11 +25,12 @@ std::vector<GateActivation> activations(const Call& c, RecurrentKind kind, int64
   const std::vector<float> alphas = c.floats_attr("activation_alpha");
   const std::vector<float> betas = c.floats_attr("activation_beta");
   std::vector<GateActivation> out;
-  for (size_t i = 0; i < names.size(); ++i) {
-    std::optional<GateActivation> f = find_gate_activation(names[i]);
-    c.check(f.has_value(), "the activation \"", names[i], "\" is unknown");
-    if (i < alphas.size()) f->alpha = static_cast<double>(alphas[i]);
-    if (i < betas.size()) f->beta = static_cast<double>(betas[i]);
+  size_t alpha = 0, beta = 0;  // Each function takes the next of those that it has.
+  for (const std::string& name : names) {
+    std::optional<GateActivation> f = find_gate_activation(name);
+    c.check(f.has_value(), "the activation \"", name, "\" is unknown");
+    if (f->numbers > 0 && alpha < alphas.size()) f->alpha = static_cast<double>(alphas[alpha++]);
+    if (f->numbers > 1 && beta < betas.size()) f->beta = static_cast<double>(betas[beta++]);
     out.push_back(*f);
   }
   return out;

@@ -1,6 +1,7 @@
 // Reductions, which keep the operand's dtype, positions of extremes, and running sums.
 #include "base/error.h"
 #include "onnx/import/functions.h"
+#include "onnx/import/import.h"
 #include "onnx/import/table.h"
 #include "tensor/activation.h"
 #include "tensor/elementwise.h"
@@ -65,15 +66,31 @@ Tensors import_flattened(Call& c) {
 
 // ---- Running sums and products.
 
-Tensors import_cum_sum(Call& c) {
-  const Tensor& x = c.in(0);
-  const Tensor total = cumsum(x, axis_of(c.integer(1), x.rank()), c.flag("exclusive", false),
-                              c.flag("reverse", false));
+// By a function that has to know how many elements there are; of as many as the run finds it is
+// that of as many as there can be, filled up with what changes nothing.
+template <Tensor (*accumulate)(const Tensor&, int64_t, bool, bool)>
+Tensors import_running(Call& c, double neutral) {
+  Tensor x = c.in(0);
+  const int64_t axis = axis_of(c.integer(1), x.rank());
+  const tiny::Dim size = x.shape()[static_cast<size_t>(axis)];
+  const bool is_computed = c.importer().is_computed(size);
+  if (is_computed) {
+    Shape more(static_cast<size_t>(x.rank()), tiny::Dim(0));
+    const Shape none = more;
+    more[static_cast<size_t>(axis)] = tiny::Dim(upper_bound(size)) - size;
+    x = pad(x, none, more, neutral);
+  }
+  Tensor total = accumulate(x, axis, c.flag("exclusive", false), c.flag("reverse", false));
+  if (is_computed) total = slice_axis(total, axis, 0, size);
   return {cast(total, x.dtype())};
 }
 
+Tensors import_cum_sum(Call& c) {
+  return import_running<cumsum>(c, 0);
+}
+
 Tensors import_cum_prod(Call& c) {
-  return {cumprod(c.in(0), c.integer(1), c.flag("exclusive", false), c.flag("reverse", false))};
+  return import_running<cumprod>(c, 1);
 }
 
 constexpr int64_t kNow = kNewestOpset;

@@ -17,6 +17,7 @@ constexpr Named<Coordinates> kCoordinates[] = {
     {"half_pixel", Coordinates::HalfPixel},
     {"half_pixel_symmetric", Coordinates::HalfPixelSymmetric},
     {"pytorch_half_pixel", Coordinates::PytorchHalfPixel},
+    {"tf_half_pixel_for_nn", Coordinates::HalfPixelNearest},
     {"align_corners", Coordinates::AlignCorners},
     {"asymmetric", Coordinates::Asymmetric},
     {"tf_crop_and_resize", Coordinates::CropAndResize}};
@@ -41,8 +42,6 @@ Tensors import_resize_10(Call& c) {
 
 Tensors import_resize(Call& c) {
   const Tensor& x = c.in(0);
-  if (c.text_attr("coordinate_transformation_mode", "") == "tf_half_pixel_for_nn")
-    c.unsupported("the coordinates tf_half_pixel_for_nn are not supported");
   ResizeOptions options;
   options.mode = named_attr<Interpolation>(c, "mode", "nearest", kModes);
   options.coordinates =

@@ -1,7 +1,9 @@
 #include "rules/identities.h"
 
 #include <cmath>
+#include <limits>
 
+#include "ir/bounds.h"
 #include "ir/build.h"
 #include "ir/fold.h"
 
@@ -63,6 +65,25 @@ UOp divide_by_power_of_two(const Match& m) {
   return mul(m[Wildcard::f], m.graph().constant(t, 1 / value));
 }
 
+// Up to here an integer is what is left of it when it was multiplied, divided and rounded: the two
+// roundings move it by less than 2^-6 of the smallest float that is computed with.
+constexpr int64_t kStepsMax = 1 << 16;
+
+// Steps of a size, in steps of the same size (what is quantised again as it was before).
+UOp steps_again(const Match& m) {
+  const UOp& x = m[Wildcard::x];
+  const UOp& c = m[Wildcard::c0];
+  const DType t = c.dtype();
+  if (!x.dtype().is_int() || t.is_computed_wider() || t.bits() < 32) return {};
+  const Interval b = tiny::bounds(x);
+  const double size = double_of(t, c.const_bits());
+  if (b.lo < -kStepsMax || b.hi > kStepsMax) return {};
+  if (!(size >= std::numeric_limits<float>::min() &&
+        size <= std::numeric_limits<float>::max() / kStepsMax))
+    return {};
+  return m.root().src(0).src(0).src(0);
+}
+
 // Rules of every dtype.  Floats keep their IEEE results: no reassociation, x + 0.0 is not x (for
 // -0.0), x * 0 is not 0, a NaN is unequal to itself.
 // Progress: every rule removes a node, or turns a division into a multiplication.
@@ -88,6 +109,8 @@ constexpr Rule kIdentities[] = {
     rule(unary(Op::Ceil, unary(Op::Ceil, f)),    unary(Op::Ceil, f)),
     rule(unary(Op::Trunc, unary(Op::Trunc, f)),  unary(Op::Trunc, f)),
     rule(unary(Op::Round, unary(Op::Round, f)),  unary(Op::Round, f)),
+
+    rule(unary(Op::Round, div(unary(Op::Cast, x) * c0, c0)), steps_again),
 
     // Choices.
     rule(where(1, x, y),                    x),

@@ -29,6 +29,14 @@ bool Decision::is_copied(const UOp& value, const UOp& destination) const {
          (has_memory(value) || stored[value.id()]);
 }
 
+// A conversion and a move of its lanes.
+constexpr double kWidened = 2;
+
+double work_weight(const UOp& u) {
+  const bool widens = u.op() == Op::Cast && u.src(0).dtype().is_narrow_float();
+  return widens && u.dtype().is_float() ? kWidened : op_weight(u.op());
+}
+
 double saved_seconds(double bytes, const Machine& machine) {
   return machine.launch_seconds + 2 * bytes / bandwidth_of(bytes, machine);
 }
@@ -239,7 +247,7 @@ class Decider {
     cone.ops += ops_of(u);
     if (cone.ops >= machine_.most.ops && u.src().size() > 1) cone.ops = distinct_ops(u);
     if (has(u.op(), kElementwise)) {
-      cone.weight += op_weight(u.op());
+      cone.weight += work_weight(u);
       cone.transcendental |= has(u.op(), kTranscendental);
     }
     return cone;

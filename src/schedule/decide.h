@@ -54,6 +54,9 @@ struct Decision {
   bool is_copied(const UOp& value, const UOp& destination) const;
 };
 
+// What computing one element costs, in operations of one instruction: of casts what widens floats.
+double work_weight(const UOp& u);
+
 // What not storing and reading a buffer of this size saves, with its launch.
 double saved_seconds(double bytes, const Machine& machine);
 

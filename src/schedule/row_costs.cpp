@@ -8,6 +8,7 @@
 
 #include "ir/dot.h"
 #include "ir/shared_value.h"
+#include "schedule/decide.h"
 #include "schedule/schedule.h"
 
 namespace tiny {
@@ -16,6 +17,8 @@ namespace {
 
 // Columns that a register tile has at the most, as choose/packed_panel.cpp cuts them.
 constexpr double kVectorsOfTile = 3;
+// The share of a vector from which on columns of a computed matrix are filled up to it.
+constexpr double kColumnsPadded = 0.5;
 
 // What is read as it lies in memory that the graph was given: a weight is packed for its product,
 // and rows that are computed for it are kept for all of its panels.
@@ -34,7 +37,7 @@ RowCosts::RowCosts(const KernelLoops& loops, const Machine& machine)
 
 double RowCosts::work_of(const UOp& u) const {
   if (!has(u.op(), kElementwise) || u.dtype() == kInt64) return 0;
-  return op_weight(u.op()) * loops_.extent(loops_.free(u)) * registers_;
+  return work_weight(u) * loops_.extent(loops_.free(u)) * registers_;
 }
 
 double RowCosts::work() const {
@@ -84,10 +87,16 @@ double RowCosts::work_by_element(std::span<const UOp> values) const {
     if (!is_reduce(u) || u.src(0).op() != Op::Mul || !loops_.is_contraction(u)) continue;
     // What words of bytes are made of is stored as bytes first, whatever joins.
     if (!u.dtype().is_float()) continue;
+    // Of two computed factors that one is the matrix which has the innermost range.
+    const RangeSet innermost = std::bit_floor(loops_.free(u));
     for (const bool first : {true, false}) {
       const UOp rows = u.src(0).src(first ? 0 : 1), matrix = u.src(0).src(first ? 1 : 0);
+      const bool is_of_given = is_given(matrix, values);
+      if (!is_of_given && (is_given(rows, values) || !(loops_.free(matrix) & innermost) ||
+                           (loops_.free(rows) & innermost)))
+        continue;
       const double columns = loops_.extent(loops_.free(matrix) & ~loops_.free(rows)) / lanes;
-      if (!is_given(matrix, values) || columns < 1) continue;
+      if (columns < (is_of_given ? 1 : kColumnsPadded)) continue;
       // Rows of one step range that several panels want are filled into scratch, in lanes along it,
       // and so are windows.
       const RangeSet steps = loops_.closed(u) & loops_.free(rows);

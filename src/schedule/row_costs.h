@@ -25,8 +25,8 @@ class RowCosts {
   // computed values is packed, so that what one of them is made of is made anew for each tile of
   // the other.  `values`: by parameter slot.
   double work_again(std::span<const UOp> values) const;
-  // Beyond that, arithmetic on the rows of a product with a matrix that is given: lanes lie along
-  // the matrix' columns, so that what rows are made of is computed element by element.
+  // Beyond that, arithmetic on the rows of a product: lanes lie along the matrix' columns, so that
+  // what rows are made of is computed element by element.
   double work_by_element(std::span<const UOp> values) const;
   // Seconds less for values of rows that are wanted again: they are computed once and kept in
   // scratch.

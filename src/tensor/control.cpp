@@ -120,13 +120,14 @@ std::vector<Tensor> choose(const Tensor& condition, const std::vector<Tensor>& y
   return out;
 }
 
-std::vector<Tensor> repeat(const Tensor& rounds, const std::vector<Tensor>& state,
-                           const RoundFunction& round) {
+Rounds collect(const Tensor& rounds, int64_t most, const std::vector<Tensor>& state,
+               const RoundFunction& round) {
   const Ref<Context>& context = rounds.context_ref();
   // The number of the round is the first state, whether another follows is no state.
   std::vector<Tensor> before{full(context, kInt64, {}, 0)};
   before.insert(before.end(), state.begin(), state.end());
   const Ref<ScanLoop> loop = counted_loop(0, before.size());
+  loop->count = most;
   loop->asks = true;
   std::vector<UOp> first;
   std::vector<Tensor> now;
@@ -139,8 +140,15 @@ std::vector<Tensor> repeat(const Tensor& rounds, const std::vector<Tensor>& stat
         context, make_scan_step(first.back(), {loop, Kind::State, i, false, before[i].shape()}));
   }
   Round made = round(now.front(), {now.begin() + 1, now.end()});
+  loop->outputs = made.collected.size();
   made.state.insert(made.state.begin(), now.front() + full(context, kInt64, {}, 1));
   std::vector<UOp> sources;
+  for (size_t i = 0; i < made.collected.size(); ++i) {
+    require(!is_empty(made.collected[i]), Status::Unsupported,
+            "a loop whose rounds the run counts collects values of shape ",
+            made.collected[i].shape(), ", without elements");
+    sources.push_back(make_scan_store(made.collected[i].node(), {loop, Kind::Output, i}));
+  }
   for (size_t i = 0; i < before.size(); ++i) {
     const Tensor& next = made.state[i];
     require(next.shape() == before[i].shape() && next.dtype() == before[i].dtype(),
@@ -153,10 +161,19 @@ std::vector<Tensor> repeat(const Tensor& rounds, const std::vector<Tensor>& stat
   sources.push_back(make_scan_store(again.node(), {loop, Kind::Again, 0}));
   sources.push_back(counted(rounds));
   sources.insert(sources.end(), first.begin(), first.end());
-  std::vector<Tensor> out;
-  for (size_t i = 1; i < before.size(); ++i)
-    out.push_back(contiguous(Tensor(context, make_scan(sources, {loop, Kind::Last, i}))));
+  Rounds out;
+  for (size_t i = 0; i < before.size(); ++i)
+    out.state.push_back(contiguous(Tensor(context, make_scan(sources, {loop, Kind::Last, i}))));
+  out.count = out.state.front();
+  out.state.erase(out.state.begin());
+  for (size_t i = 0; i < loop->outputs; ++i)
+    out.collected.emplace_back(context, make_scan(sources, {loop, Kind::Output, i}));
   return out;
+}
+
+std::vector<Tensor> repeat(const Tensor& rounds, const std::vector<Tensor>& state,
+                           const RoundFunction& round) {
+  return collect(rounds, 1, state, round).state;
 }
 
 }  // namespace tiny

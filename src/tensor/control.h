@@ -19,6 +19,7 @@ std::vector<Tensor> choose(const Tensor& condition, const std::vector<Tensor>& y
 struct Round {
   std::vector<Tensor> state;
   Tensor again;  // bool, one element: whether another round follows
+  std::vector<Tensor> collected = {};
 };
 using RoundFunction = std::function<Round(const Tensor& number, const std::vector<Tensor>& state)>;
 
@@ -27,6 +28,15 @@ using RoundFunction = std::function<Round(const Tensor& number, const std::vecto
 // Error{Unsupported} otherwise.
 std::vector<Tensor> repeat(const Tensor& rounds, const std::vector<Tensor>& state,
                            const RoundFunction& round);
+
+// The same of at most `most` rounds, at least one, which are collected.
+struct Rounds {
+  std::vector<Tensor> state;
+  std::vector<Tensor> collected;  // by `most` rounds; of those that were not made it is any
+  Tensor count;                   // int64, no axes: how many were made
+};
+Rounds collect(const Tensor& rounds, int64_t most, const std::vector<Tensor>& state,
+               const RoundFunction& round);
 
 // Whether a value is one of a step or round that is being made.
 bool is_of_open_step(const Tensor& value);

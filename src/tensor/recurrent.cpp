@@ -32,20 +32,20 @@ constexpr NamedActivation kActivations[] = {
     {"softplus",        {[](const Tensor& x, double, double) { return softplus(x); }}},
     {"affine",          {[](const Tensor& x, double alpha, double beta) {
                            return x * number(x, alpha) + number(x, beta);
-                         }, 1, 0}},
+                         }, 1, 0, 2}},
     {"leakyrelu",       {[](const Tensor& x, double alpha, double) {
                            return leaky_relu(x, alpha);
-                         }, 0.01, 0}},
+                         }, 0.01, 0, 1}},
     {"thresholdedrelu", {[](const Tensor& x, double alpha, double) {
                            return where(less(x, number(x, alpha)), number(x, 0), x);
-                         }, 1, 0}},
+                         }, 1, 0, 1}},
     {"scaledtanh",      {[](const Tensor& x, double alpha, double beta) {
                            return tanh(x * number(x, beta)) * number(x, alpha);
-                         }, 1, 1}},
+                         }, 1, 1, 2}},
     {"hardsigmoid",     {[](const Tensor& x, double alpha, double beta) {
                            return hard_sigmoid(x, alpha, beta);
-                         }, 0.2, 0.5}},
-    {"elu",             {[](const Tensor& x, double alpha, double) { return elu(x, alpha); }, 1, 0}},
+                         }, 0.2, 0.5, 2}},
+    {"elu",             {[](const Tensor& x, double alpha, double) { return elu(x, alpha); }, 1, 0, 1}},
 };
 // clang-format on
 

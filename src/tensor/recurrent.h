@@ -26,6 +26,7 @@ struct GateActivation {
   Tensor (*function)(const Tensor& x, double alpha, double beta) = nullptr;
   double alpha = 0;
   double beta = 0;
+  int numbers = 0;  // that it takes: none, alpha, or both
 };
 // By ONNX' name, in letters of any case, with the numbers that it gives where none are given; none
 // for a name that it has not.

@@ -39,6 +39,8 @@ double place(const Axis& a, Coordinates coordinates, int64_t i) {
       return half + n / 2 * (1 - static_cast<double>(a.to) / size);
     case Coordinates::PytorchHalfPixel:
       return size == 1 ? -0.5 : half;
+    case Coordinates::HalfPixelNearest:
+      return half + 0.5;
     case Coordinates::AlignCorners:
       return size == 1 ? 0 : at * (n - 1) / (size - 1);
     case Coordinates::Asymmetric:

@@ -17,6 +17,7 @@ enum class Coordinates : uint8_t {
   HalfPixel,           // (i + 0.5) / scale - 0.5: pixels are areas, whose outer edges coincide
   HalfPixelSymmetric,  // the same, moved so that the middles coincide where m is not whole
   PytorchHalfPixel,    // the same as HalfPixel; -0.5 for a single element
+  HalfPixelNearest,    // (i + 0.5) / scale, whose element below is the nearest
   AlignCorners,        // i * (n - 1) / (m - 1): the centres of the outermost elements coincide
   Asymmetric,          // i / scale
   CropAndResize,       // as AlignCorners, but with the ends of the region of interest

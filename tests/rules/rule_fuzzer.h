@@ -145,12 +145,16 @@ class RuleFuzzer {
     return bound_[static_cast<size_t>(w)] = made;
   }
 
-  DType cast_target(Op op, DType from) {
+  DType any_dtype() {
     static constexpr DType kAll[] = {kBool,     kInt8,    kInt16,  kInt32,  kInt64,
                                      kUInt8,    kUInt16,  kUInt32, kUInt64, kFloat16,
                                      kBFloat16, kFloat32, kFloat64};
+    return kAll[pick(std::size(kAll))];
+  }
+
+  DType cast_target(Op op, DType from) {
     for (;;) {
-      const DType to = kAll[pick(std::size(kAll))];
+      const DType to = any_dtype();
       if (op == Op::Cast || (to.bits() == from.bits() && !to.is_bool())) return to;
     }
   }
@@ -166,6 +170,12 @@ class RuleFuzzer {
     for (size_t at = 1; at < n.size(); at += nodes[at].size(), ++child) {
       // What a choice or a truth operation takes is bool whatever the rest is.
       const bool condition = (n.op == Op::Where && child == 0);
+      // An operand that is a cast is one to what the others are, of anything.
+      if (nodes[at].op == Op::Cast && nodes[at].kind == PatternNode::Kind::Node &&
+          n.op != Op::Cast) {
+        src.push_back(g.make(Op::Cast, {written(g, nodes.subspan(at + 1), any_dtype())}, {}, t));
+        continue;
+      }
       src.push_back(written(g, nodes.subspan(at), condition ? kBool : operand_dtype(nodes, t)));
     }
     const DType from = src.back().dtype();

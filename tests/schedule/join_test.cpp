@@ -150,5 +150,47 @@ TEST_F(JoinTest, RowsOfAProductWithFewColumnsAreMadeBeforehand) {
   EXPECT_FALSE(is_joined(40));
 }
 
+// The same of queries that are quantised, beside the keys' lanes; keys are made in lanes.
+TEST_F(JoinTest, QuantisedQueriesAreMadeBeforehand) {
+  const Ints queries{8, 12, 16}, keys{8, 20, 16};
+  const auto quantised = [&](const Tensor& x) {
+    const Tensor steps = round(div(x, Tensor::weak_float(context_, 0.3)));
+    const Tensor kept = minimum(maximum(steps, Tensor::weak_float(context_, -128)),
+                                Tensor::weak_float(context_, 127));
+    return mul(cast(cast(kept, kInt8), kFloat32), Tensor::weak_float(context_, 0.3));
+  };
+  const Tensor query = quantised(given(queries)), key = quantised(given(keys));
+  const Tensor scores = matmul(query, transpose(key, 1, 2));
+  const Tensor out = matmul(softmax(scores, 2), given(keys));
+  const UOp wanted = out.graph().make(Op::Contiguous, {out.node()});
+  std::vector<JoinTrial> trials;
+  make_schedule({&wanted, 1}, avx512_machine(), true, {{}, &trials, nullptr});
+  const auto joins = [&](const Shape& shape) {
+    const auto trial = std::ranges::find_if(
+        trials, [&](const JoinTrial& t) { return shape_of(t.value) == shape; });
+    EXPECT_NE(trial, trials.end());
+    return trial != trials.end() && trial->joined;
+  };
+  EXPECT_FALSE(joins({8, 12, 16}));
+  EXPECT_TRUE(joins({8, 20, 16}));
+}
+
+// Halves are widened once, in lanes, instead of one by one for each tap of a convolution.
+TEST_F(JoinTest, HalvesAreWidenedBeforeTheirConvolution) {
+  const Shape shape{1, 32, 48, 48};
+  const Tensor x = mul(given({1, 32, 48, 48}), given({1, 32, 1, 1}));
+  Window same;
+  same.before = same.after = {1, 1};
+  const Tensor y = conv(cast(cast(x, kFloat16), kFloat32), given({32, 32, 3, 3}), Tensor(), same);
+  const UOp wanted = y.graph().make(Op::Contiguous, {y.node()});
+  std::vector<JoinTrial> trials;
+  make_schedule({&wanted, 1}, avx512_machine(), true, {{}, &trials, nullptr});
+  const auto trial = std::ranges::find_if(trials, [&](const JoinTrial& t) {
+    return shape_of(t.value) == shape && t.value.dtype() == kFloat32;
+  });
+  ASSERT_NE(trial, trials.end());
+  EXPECT_FALSE(trial->joined);
+}
+
 }  // namespace
 }  // namespace tiny

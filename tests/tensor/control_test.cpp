@@ -235,6 +235,38 @@ TEST_P(ControlOn, RepeatsUntilAConditionOrANumberEndsIt) {
   }
 }
 
+TEST_P(ControlOn, CollectsWhatRoundsMake) {
+  const Tensor x = make_placeholder(context_, kInt32, {Dim(kRows), Dim(kColumns)});
+  const Tensor asked = make_placeholder(context_, kInt64, {Dim(1)});
+  constexpr int64_t kMost = 5;
+  const Rounds made =
+      collect(asked, kMost, {x}, [&](const Tensor& number, const Tensors& now) -> Round {
+        const Tensor next = now[0] + now[0];
+        return {{next}, full(context_, kBool, {}, 1), {sum_in_dtype(next, {1}), number}};
+      });
+  const auto run = make_ref<TensorRun>(
+      context_, compile_tensors(context_, {{x, asked}},
+                                {{made.collected[0], made.collected[1], made.count}}));
+  for (const int64_t rounds : {3, 0, 5, 1}) {
+    const Whole values(kRows * kColumns, 1);
+    run->set_input(
+        0, from_data(context_, kInt32, {kRows, kColumns}, values.data(), std::ssize(values) * 4));
+    run->set_input(1, full(context_, kInt64, to_shape({1}), static_cast<double>(rounds)));
+    run->execute();
+    Whole sums(kMost * kRows);
+    std::vector<int64_t> numbers(kMost);
+    int64_t count = -1;
+    run->read_output(0, sums.data());
+    run->read_output(1, numbers.data());
+    run->read_output(2, &count);
+    EXPECT_EQ(count, rounds);
+    for (int64_t i = 0; i < count; ++i) {
+      EXPECT_EQ(numbers[static_cast<size_t>(i)], i);
+      EXPECT_EQ(sums[static_cast<size_t>(i * kRows)], kColumns << (i + 1)) << rounds;
+    }
+  }
+}
+
 // A round has a recurrence of its own, and work beside it that lives in the same memory.
 TEST_P(ControlOn, RoundsHaveRecurrences) {
   const Tensor x = whole(3);

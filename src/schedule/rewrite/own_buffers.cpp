@@ -1,5 +1,6 @@
 #include "schedule/rewrite/own_buffers.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "schedule/schedule.h"
@@ -23,11 +24,19 @@ UOp without_reshapes(const UOp& value) {
   return u;
 }
 
+// A number that Variables make: shapes may be made of the very node.
+bool is_size(const UOp& node) {
+  return std::ranges::all_of(topological({&node, 1}, has_memory), [](const UOp& u) {
+    return u.op() == Op::Variable || u.op() == Op::Const ||
+           (has(u.op(), kElementwise) && !has_memory(u));
+  });
+}
+
 }  // namespace
 
 ChangedGraph in_own_buffers(std::span<const UOp> roots, size_t outputs) {
   std::vector<uint8_t> is_output(roots.front().graph().id_limit());
-  for (const UOp& u : roots.first(outputs)) is_output[u.id()] = as_view(u) ? 0 : 1;
+  for (const UOp& u : roots.first(outputs)) is_output[u.id()] = as_view(u) || is_size(u) ? 0 : 1;
   return rebuild_with_origins(roots, has_memory, [&](const UOp& node, const UOp& now) {
     if (!is_output[node.id()] || is_stored_whole(without_reshapes(now))) return now;
     return now.graph().make(Op::Contiguous, {now});

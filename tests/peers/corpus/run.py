@@ -135,7 +135,7 @@ def peer_session(path):
 
 
 def plain(value):
-    """A sequence of maps as the columns of their values: what ZipMap gives here."""
+    """A sequence of maps as the columns of their values."""
     if isinstance(value, list) and value and isinstance(value[0], dict):
         return np.array([list(row.values()) for row in value], np.float32)
     return np.asarray(value)
@@ -155,7 +155,8 @@ def usable_inputs(path, model, session, which):
 
 
 def tiny_outputs(model, arrays):
-    return [np.array(value.numpy()) for value in model.run([arrays[model.input_name(i)] for i in range(model.input_count)])]
+    values = model.run([arrays[model.input_name(i)] for i in range(model.input_count)])
+    return [plain(value) if isinstance(value, list) else np.array(value.numpy()) for value in values]
 
 
 def compile_times(path, arrays):
