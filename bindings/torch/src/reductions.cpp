@@ -122,15 +122,20 @@ void both_extrema(Call& c) {  // self, dim, keepdim
 struct Moments {
   V variance, mean;
 };
+// What the sum of squares is divided by.
+V divisor(int64_t count, double correction, tiny_dtype dtype) {
+  const V left = cast(integer(TINY_INT64, count), dtype) - constant(dtype, correction);
+  return binary(TINY_MAX, left, constant(dtype, 0));
+}
 Moments moments(const Call& c, const V& given, const Sizes& axes, bool keepdims) {
   const V a = cast(given, wide(given.dtype()));
   const V middle = reduce(TINY_MEAN, a, axes, true);
   const V apart = a - middle;
-  double count = 1;
-  for (const int64_t axis : axes) count *= static_cast<double>(a.size(axis));
+  int64_t count = 1;
+  for (const int64_t axis : axes) count *= a.size(axis);
   const double correction = c.has(2) ? c.real(2) : 1;
   const V total = reduce(TINY_SUM, apart * apart, axes, keepdims);
-  const V variance = total / constant(a.dtype(), std::max(count - correction, 0.0));
+  const V variance = total / divisor(count, correction, a.dtype());
   return {cast(variance, given.dtype()), cast(reduce(TINY_MEAN, a, axes, keepdims), given.dtype())};
 }
 template <bool is_root, bool has_mean>
