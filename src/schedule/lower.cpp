@@ -328,7 +328,11 @@ class Lowering {
                    const std::vector<UOp>& index) {
     const UOp last = add(size.uop(graph_), -1);
     if (prove_nonnegative(e) && prove_nonnegative(sub(last, e))) return;
-    const UOp ok = logical_and(nonnegative(e), nonnegative(sub(last, e)));
+    UOp ok = logical_and(nonnegative(e), nonnegative(sub(last, e)));
+    // Around the index is what a padding of the result has, and nobody takes elements of there.
+    for (size_t i = 0; i < shape.size(); ++i)
+      for (const UOp& room : {index[i], sub(add(shape[i].uop(graph_), -1), index[i])})
+        if (!prove_nonnegative(room)) ok = logical_or(ok, logical_not(nonnegative(room)));
     UOp position = graph_.integer(0);
     const Shape strides = row_major_strides(shape);
     // Where an index repeats along an axis, the first of those that are equal is named.

@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "tensor/create.h"
 #include "tensor/elementwise.h"
 #include "tensor/movement.h"
 #include "tensor/program.h"
@@ -195,6 +196,15 @@ TEST_P(Indexing, ReductionsKeepTheDtypeOfIntegers) {
   const Tensor x = floats(context_, {3, 4});
   EXPECT_EQ(floats_of(l2_norm_in_dtype(x, {0})), (Floats{5}));
   EXPECT_NEAR(floats_of(log_sum_in_dtype(x, {0}))[0], std::log(7.0), 1e-6);
+}
+
+// An index that the kernel computes is good where there are elements: around them it is not asked.
+TEST_P(Indexing, APaddingHasNoIndices) {
+  const Tensor a = floats(context_, {1, 2, 3, 4});
+  const Tensor half =
+      mul(cast(arange(context_, kInt64, 8), kFloat32), full(context_, kFloat32, {}, 0.5));
+  const Tensor doubled = gather(a, cast(floor(half), kInt64));
+  EXPECT_EQ(floats_of(pad(doubled, {1}, {2})), (Floats{0, 1, 1, 2, 2, 3, 3, 4, 4, 0, 0}));
 }
 
 TEST_P(Indexing, InfinitiesOfEachSign) {

@@ -228,6 +228,27 @@ void adam_step(Call& c) {  // self, grads, averages, squares, maxima, steps; lr,
   }
 }
 
+void adagrad_step(
+    Call& c) {  // self, grads, sums, steps; lr, lr_decay, weight_decay, eps, maximize, ..
+  const auto parameters = list(c, 0);
+  const auto grads = list(c, 1);
+  const auto sums = list(c, 2);
+  const auto steps = list(c, 3);
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const V x = read(parameters[i]);
+    const tiny_dtype dtype = x.dtype();
+    V grad = gradient_of(c, grads[i], dtype, c.flag(8), 9);
+    if (c.real(6) != 0) grad = grad + x * number(dtype, c.real(6));
+    const V sum = read(sums[i]) + grad * grad;
+    const V decayed = (cast(read(steps[i]), dtype) - 1.0) * number(dtype, c.real(5)) + 1.0;
+    update(c, sums[i], sum, 10);
+    update(c, parameters[i],
+           x - rate_of(c, 4, dtype) / decayed * grad /
+                   (unary(TINY_SQRT, sum) + number(dtype, c.real(7))),
+           10);
+  }
+}
+
 // Of a scaler of losses: gradients over the scale, and whether one is not finite.
 void unscale(Call& c) {  // grads, found_inf, inv_scale
   V found = c.value(1);
@@ -289,6 +310,7 @@ constexpr Row kSteps[] = {
     {"_fused_adam_.tensor_lr", adam_step<false>},
     {"_fused_adamw_", adam_step<true>},
     {"_fused_adamw_.tensor_lr", adam_step<true>},
+    {"_fused_adagrad_", adagrad_step},
     {"_amp_foreach_non_finite_check_and_unscale_", unscale},
     {"_amp_update_scale_", update_scale},
 };
@@ -297,6 +319,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   add_rows(m, kCells);
   add_rows(m, kSteps);
   m.impl("equal", TORCH_FN(equal));
+  // Whether sequences with such a mask may be a nested tensor, of which there are none here.
+  m.impl("_nested_tensor_from_mask_left_aligned",
+         [](const at::Tensor&, const at::Tensor&) { return false; });
 }
 
 }  // namespace

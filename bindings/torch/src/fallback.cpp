@@ -31,7 +31,6 @@ constexpr const char* kListed[] = {
     "_cdist",
     "_pdist",
     "cdist",
-    "histc",
     "histogram",
     "_histogramdd",
     // Special functions that the engine has no approximation of.
@@ -76,6 +75,7 @@ constexpr const char* kListed[] = {
     "_logcumsumexp",
     "renorm",
     "_embedding_bag",
+    "embedding_renorm_",
     "put_",
     "masked_scatter_",
     // Windows that are no product of axes, and the backward passes of those.
@@ -93,6 +93,10 @@ constexpr const char* kListed[] = {
     "multi_margin_loss",
     "multilabel_margin_loss",
     "rrelu_with_noise",
+    // Numbers of quantized networks, while they are trained.
+    "fake_quantize_per_",
+    "_fake_quantize_",
+    "_fused_moving_avg_obs_fq_helper",
     "linalg",
     "trace",
     "_foreach",

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include <c10/util/Exception.h>
+
 namespace tiny_torch {
 
 namespace {
@@ -93,6 +95,37 @@ Value view_of(const Value& flat, const Layout& layout) {
   if (!is_sorted) view = permute(view, order);
   if (view.shape() != ordered) view = reshape(view, ordered);
   return ordered == layout.sizes ? view : expand(view, layout.sizes);
+}
+
+Value written(const Value& flat, const Layout& layout, const Value& value) {
+  const std::vector<size_t> axes = moving_axes(layout);
+  Box box;
+  if (axes.empty()) {
+    box = {{flat.numel()}, {layout.offset}, {layout.offset + 1}, flat.numel()};
+  } else {
+    TORCH_CHECK_NOT_IMPLEMENTED(find_box(layout, axes, box) && box.needed <= flat.numel(),
+                                "tiny: a write to places that no movement makes");
+  }
+  // The box's axes are those with a stride, by it, and one of size 1 behind them.
+  Sizes order(axes.begin(), axes.end());
+  for (size_t axis = 0; axis < layout.sizes.size(); ++axis)
+    if (std::find(axes.begin(), axes.end(), axis) == axes.end())
+      order.push_back(static_cast<int64_t>(axis));
+  Sizes sizes, before, after;
+  for (size_t k = 0; k < box.shape.size(); ++k) {
+    sizes.push_back(box.end[k] - box.begin[k]);
+    before.push_back(box.begin[k]);
+    after.push_back(box.shape[k] - box.end[k]);
+  }
+  const int64_t none = 0;
+  const int64_t rest = flat.numel() - box.needed;
+  const auto laid_out = [&](const Value& part) {
+    const Value padded = pad(reshape(permute(part, order), sizes), before, after, 0);
+    const Value whole = reshape(padded, {&box.needed, 1});
+    return rest ? pad(whole, {&none, 1}, {&rest, 1}, 0) : whole;
+  };
+  const Value part = expand(value, layout.sizes);
+  return where(laid_out(full(TINY_BOOL, layout.sizes, 1)), laid_out(part), flat);
 }
 
 Layout without_repeats(const Layout& layout) {

@@ -19,6 +19,10 @@ Value view_of(const Value& flat, const Layout& layout);
 // Whether the engine's movement makes it of `count` elements; else view_of takes as_strided.
 bool is_movement(const Layout& layout, int64_t count);
 
+// The flat value with `value`, which broadcasts, at the layout's places, of which none is another:
+// what view_of that layout is `value` of.  An error that says so where strides do not nest.
+Value written(const Value& flat, const Layout& layout, const Value& value);
+
 // The layout with size 1 where a stride is 0: each element once, if only expanded axes repeat it.
 Layout without_repeats(const Layout& layout);
 // Of a value with the layout's sizes the elements that are written last, with the sizes of

@@ -229,10 +229,10 @@ void batch_norm(Call& c, int64_t running, bool is_training, double momentum, dou
   if (is_training) {
     normal = normal_of(given, axes, epsilon);
     if (has_running) {
-      const double count = static_cast<double>(given.numel()) / static_cast<double>(given.size(1));
+      const V count = integer(TINY_INT64, given.numel() / given.size(1));
       const V apart = normal.x - normal.mean;
-      const V unbiased = reduce(TINY_MEAN, apart * apart, axes, false) *
-                         number(normal.x.dtype(), count / (count - 1));
+      const V unbiased =
+          reduce(TINY_SUM, apart * apart, axes, false) / cast(count - 1.0, normal.x.dtype());
       move_towards(c.tensor(first), flat(normal.mean), momentum);
       move_towards(c.tensor(first + 1), unbiased, momentum);
     }

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "call.h"
+#include "variables.h"
 
 namespace tiny_torch {
 
@@ -15,15 +16,50 @@ namespace {
 using at::Tensor;
 using TensorList = std::vector<Tensor>;
 
+// Objects that Python holds by numbers.
+template <class Object>
+class Numbered {
+ public:
+  int64_t add(std::shared_ptr<Object> object) {
+    const std::lock_guard guard(lock_);
+    objects_[next_] = std::move(object);
+    return next_++;
+  }
+  std::shared_ptr<Object> at(int64_t number) {
+    const std::lock_guard guard(lock_);
+    const auto found = objects_.find(number);
+    TORCH_CHECK(found != objects_.end(), "tiny: no program has the number ", number);
+    return found->second;
+  }
+  void remove(int64_t number) {
+    const std::lock_guard guard(lock_);
+    objects_.erase(number);
+  }
+
+ private:
+  std::mutex lock_;
+  std::map<int64_t, std::shared_ptr<Object>> objects_;
+  int64_t next_ = 0;
+};
+
+// Sizes or strides as the engine has them, in a recording.
+Sizes dimensions_of(at::IntArrayRef sizes) {
+  Sizes dims(sizes.begin(), sizes.end());
+  for (int64_t& size : dims) size = recording()->dimension(size);
+  return dims;
+}
+
 // How a result lies in memory, as it was recorded.
 struct Result {
-  c10::DimVector sizes, strides;
+  Sizes sizes, strides;
   at::ScalarType type;
 };
 
 class Program {
  public:
-  Program(const TensorList& inputs, const TensorList& outputs) {
+  // Of a recording that this thread is in, which is kept for the variables.
+  Program(const TensorList& inputs, const TensorList& outputs, std::shared_ptr<Recording> recorded)
+      : recorded_(std::move(recorded)) {
     std::vector<Value> values;
     std::vector<tiny_tensor*> placeholders, results;
     for (const Tensor& input : inputs)
@@ -31,7 +67,7 @@ class Program {
     for (const Tensor& output : outputs) {
       results.push_back(values.emplace_back(read(output)).handle());
       results_.push_back(
-          {c10::DimVector(output.sizes()), c10::DimVector(output.strides()), output.scalar_type()});
+          {dimensions_of(output.sizes()), dimensions_of(output.strides()), output.scalar_type()});
     }
     check(tiny_program_compile(placeholders.data(), placeholders.size(), results.data(),
                                results.size(), &program_));
@@ -46,8 +82,10 @@ class Program {
     tiny_program_release(program_);
   }
 
-  TensorList execute(const TensorList& inputs) {
+  TensorList execute(const TensorList& inputs, SizesRef variables) {
     const std::lock_guard guard(lock_);
+    for (size_t i = 0; i < variables.size(); ++i)
+      check(tiny_run_set_variable(run_, recorded_->variables()[i], variables[i]));
     for (size_t i = 0; i < inputs.size(); ++i)
       check(tiny_run_set_input(run_, i, read(inputs[i]).handle()));
     check(tiny_run_execute(run_));
@@ -57,7 +95,7 @@ class Program {
       check(tiny_run_output_tensor(run_, i, &value));
       const Result& result = results_[i];
       made.push_back(
-          at::empty_strided(result.sizes, result.strides,
+          at::empty_strided(sizes_now(result.sizes), sizes_now(result.strides),
                             at::TensorOptions(result.type).device(c10::DeviceType::PrivateUse1)));
       write(made.back(), Value(value));
     }
@@ -71,61 +109,110 @@ class Program {
   }
 
  private:
+  Sizes sizes_now(const Sizes& dims) const {
+    Sizes sizes = dims;
+    for (int64_t& size : sizes)
+      if (size < TINY_DIM_FREE) check(tiny_run_dim(run_, size, &size));
+    return sizes;
+  }
+
   std::mutex lock_;  // a run is one caller's at a time
+  std::shared_ptr<Recording> recorded_;
   tiny_program* program_ = nullptr;
   tiny_run* run_ = nullptr;
   std::vector<Result> results_;
 };
 
-std::mutex& lock() {
-  static auto& mutex = *new std::mutex;
-  return mutex;
-}
-std::map<int64_t, std::shared_ptr<Program>>& programs() {
-  static auto& made = *new std::map<int64_t, std::shared_ptr<Program>>;
+Numbered<Program>& programs() {
+  static auto& made = *new Numbered<Program>;
   return made;
 }
-std::shared_ptr<Program> program(int64_t number) {
-  const std::lock_guard guard(lock());
-  const auto found = programs().find(number);
-  TORCH_CHECK(found != programs().end(), "tiny: no program has the number ", number);
-  return found->second;
+Numbered<Recording>& recordings() {
+  static auto& made = *new Numbered<Recording>;
+  return made;
 }
 
-// A tensor that each run is given: it has sizes and strides, and no elements.
-Tensor placeholder(const Tensor& like) {
-  const at::IntArrayRef sizes = like.sizes();
-  tiny_tensor* input = nullptr;
-  check(tiny_input(context(), dtype_of(like.scalar_type()), sizes.data(), sizes.size(), &input));
-  const Value value(input);
-  if (like.is_non_overlapping_and_dense()) {
-    Tensor made = at::empty_strided(sizes, like.strides(),
-                                    like.options().device(c10::DeviceType::PrivateUse1));
-    write_new(made, value);
-    return made;
+// What each run is given as input `index`: a tensor that has sizes and strides, and no elements.
+Tensor placeholder(int64_t recording, int64_t index, at::ScalarType type, at::IntArrayRef sizes,
+                   at::IntArrayRef strides) {
+  const Value input = recordings().at(recording)->input(static_cast<size_t>(index), dtype_of(type),
+                                                        {sizes.data(), sizes.size()});
+  Tensor made = at::empty_strided(sizes, strides,
+                                  at::TensorOptions(type).device(c10::DeviceType::PrivateUse1));
+  if (!made.is_non_overlapping_and_dense()) return tensor_of(input);
+  write_new(made, input);
+  return made;
+}
+// Arithmetic with dimensions.
+int64_t dimension(std::string_view op, int64_t a, int64_t b) {
+  static const std::map<std::string_view,
+                        tiny_status (*)(tiny_context*, int64_t, int64_t, int64_t*)>
+      kOperations = {{"add", tiny_dim_add},       {"sub", tiny_dim_sub},
+                     {"mul", tiny_dim_mul},       {"floordiv", tiny_dim_floor_div},
+                     {"mod", tiny_dim_floor_mod}, {"min", tiny_dim_min},
+                     {"max", tiny_dim_max}};
+  int64_t made = 0;
+  check(kOperations.at(op)(context(), a, b, &made));
+  return made;
+}
+
+// What tells graphs of a recording from one another: nodes of values, and where tensors have their
+// elements.
+Sizes signature(const TensorList& tensors) {
+  Sizes made;
+  for (const Tensor& tensor : tensors) {
+    const Value value = recording()->kept(read(tensor));
+    tiny_node* node = nullptr;
+    check(tiny_tensor_node(value.handle(), &node));
+    int64_t& id = made.emplace_back();
+    const tiny_status status = tiny_node_id(node, &id);
+    tiny_node_release(node);
+    check(status);
+    for (const at::IntArrayRef numbers : {tensor.sizes(), tensor.strides()}) {
+      const Sizes dims = dimensions_of(numbers);
+      made.insert(made.end(), dims.begin(), dims.end());
+    }
   }
-  return tensor_of(value);
+  return made;
 }
 
-int64_t compile(const TensorList& inputs, const TensorList& outputs) {
-  auto made = std::make_shared<Program>(inputs, outputs);
-  const std::lock_guard guard(lock());
-  static int64_t next = 0;
-  programs()[next] = std::move(made);
-  return next++;
+SizesRef span_of(at::IntArrayRef numbers) {
+  return {numbers.data(), numbers.size()};
 }
 
 TORCH_LIBRARY_FRAGMENT(tiny, m) {
-  m.def("placeholder(Tensor like) -> Tensor", placeholder);
-  m.def("compile(Tensor[] inputs, Tensor[] outputs) -> int", compile);
-  m.def("execute(int program, Tensor[] inputs) -> Tensor[]",
-        [](int64_t number, const TensorList& inputs) { return program(number)->execute(inputs); });
-  m.def("kernel_count(int program) -> int",
-        [](int64_t number) { return program(number)->kernels(); });
-  m.def("release(int program) -> ()", [](int64_t number) {
-    const std::lock_guard guard(lock());
-    programs().erase(number);
+  m.def(
+      "placeholder(int recording, int index, ScalarType dtype, int[] size, int[] stride) -> Tensor",
+      placeholder);
+  m.def("dimension(str op, int a, int b) -> int", dimension);
+  m.def("variables(int recording) -> int[]", [](int64_t number) {
+    const SizesRef dims = recordings().at(number)->dimensions();
+    return Sizes(dims.begin(), dims.end());
   });
+  m.def("record(int[] least, int[] greatest) -> int",
+        [](at::IntArrayRef least, at::IntArrayRef greatest) {
+          return recordings().add(std::make_shared<Recording>(span_of(least), span_of(greatest)));
+        });
+  m.def("begin_recording(int recording, int[] stand_ins, int[] sizes, int[] dimensions) -> ()",
+        [](int64_t number, at::IntArrayRef stand_ins, at::IntArrayRef sizes, at::IntArrayRef dims) {
+          recordings().at(number)->begin(span_of(stand_ins), span_of(sizes), span_of(dims));
+        });
+  m.def("end_recording() -> ()", [] { Recording::end(); });
+  m.def("release_recording(int recording) -> ()",
+        [](int64_t number) { recordings().remove(number); });
+  m.def("signature(Tensor[] tensors) -> int[]", signature);
+  m.def(
+      "compile(int recording, Tensor[] inputs, Tensor[] outputs) -> int",
+      [](int64_t number, const TensorList& inputs, const TensorList& outputs) {
+        return programs().add(std::make_shared<Program>(inputs, outputs, recordings().at(number)));
+      });
+  m.def("execute(int program, Tensor[] inputs, int[] variables=[]) -> Tensor[]",
+        [](int64_t number, const TensorList& inputs, at::IntArrayRef variables) {
+          return programs().at(number)->execute(inputs, span_of(variables));
+        });
+  m.def("kernel_count(int program) -> int",
+        [](int64_t number) { return programs().at(number)->kernels(); });
+  m.def("release(int program) -> ()", [](int64_t number) { programs().remove(number); });
 }
 
 }  // namespace

@@ -122,15 +122,20 @@ void both_extrema(Call& c) {  // self, dim, keepdim
 struct Moments {
   V variance, mean;
 };
+// What the sum of squares is divided by.
+V divisor(int64_t count, double correction, tiny_dtype dtype) {
+  const V left = cast(integer(TINY_INT64, count), dtype) - constant(dtype, correction);
+  return binary(TINY_MAX, left, constant(dtype, 0));
+}
 Moments moments(const Call& c, const V& given, const Sizes& axes, bool keepdims) {
   const V a = cast(given, wide(given.dtype()));
   const V middle = reduce(TINY_MEAN, a, axes, true);
   const V apart = a - middle;
-  double count = 1;
-  for (const int64_t axis : axes) count *= static_cast<double>(a.size(axis));
+  int64_t count = 1;
+  for (const int64_t axis : axes) count *= a.size(axis);
   const double correction = c.has(2) ? c.real(2) : 1;
   const V total = reduce(TINY_SUM, apart * apart, axes, keepdims);
-  const V variance = total / constant(a.dtype(), std::max(count - correction, 0.0));
+  const V variance = total / divisor(count, correction, a.dtype());
   return {cast(variance, given.dtype()), cast(reduce(TINY_MEAN, a, axes, keepdims), given.dtype())};
 }
 template <bool is_root, bool has_mean>
@@ -194,7 +199,40 @@ void softmax_backward(Call& c) {  // grad, output, dim, input_dtype
   c.give(0, weighted - output * reduce(TINY_SUM, weighted, axes, true));
 }
 
+// How many elements each of equal parts of a range has; by default that from the least to the
+// greatest of them.
+void histogram(Call& c) {  // self, bins, min, max
+  const V given = c.value(0);
+  const V a = given.dtype() == TINY_FLOAT64 ? given : cast(given, TINY_FLOAT32);
+  const int64_t bins = c.integer(1);
+  TORCH_CHECK(bins > 0, "bins must be > 0, got: ", bins);
+  TORCH_CHECK(c.real(2) <= c.real(3), "max must be larger than min");
+  V least = number(a.dtype(), c.real(2));
+  V greatest = number(a.dtype(), c.real(3));
+  if (c.real(2) == c.real(3) && a.numel() > 0) {
+    const Sizes axes = axes_of({}, a.rank());
+    least = reduce(TINY_REDUCE_MIN, a, axes, false);
+    greatest = reduce(TINY_REDUCE_MAX, a, axes, false);
+  }
+  const V one_value = cast(compare(TINY_EQ, least, greatest), a.dtype());
+  least = least - one_value;
+  greatest = greatest + one_value;
+  const int64_t row[] = {1, a.numel()};
+  const int64_t column[] = {bins, 1};
+  const V x = reshape(a, row);
+  const V part = cast(
+      unary(TINY_FLOOR, (x - least) / (greatest - least) * static_cast<double>(bins)), TINY_INT64);
+  const V last = integer(TINY_INT64, bins - 1);
+  const V inside = logical_and(compare(TINY_GE, x, least), compare(TINY_LE, x, greatest));
+  const V is_in = logical_and(
+      compare(TINY_EQ, binary(TINY_MIN, part, last), reshape(arange(TINY_INT64, bins), column)),
+      inside);
+  c.give(0, cast(reduce(TINY_SUM, cast(is_in, given.dtype()), Sizes{1}, false), given.dtype()));
+}
+
 constexpr Row kReductions[] = {
+    {"histc", histogram},
+    {"histc.out", histogram},
     {"sum.IntList_out", sum},
     {"mean.out", mean},
     {"nansum.out", nansum},

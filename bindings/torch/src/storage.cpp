@@ -12,6 +12,7 @@
 
 #include "computed.h"
 #include "layout.h"
+#include "variables.h"
 
 namespace tiny_torch {
 
@@ -20,6 +21,7 @@ namespace {
 struct Contents {
   size_t bytes = 0;
   char* address = nullptr;
+  size_t reserved = 0;  // bytes of addresses
   Value form;
   c10::DimVector sizes, strides;  // of form
   Value flat;
@@ -115,18 +117,22 @@ void drop(void* context) {
   const std::lock_guard guard(lock());
   auto* const contents = static_cast<Contents*>(context);
   leave(*contents);
-  if (contents->address) region().give(contents->address, contents->bytes);
+  if (contents->address) region().give(contents->address, contents->reserved);
   delete contents;
 }
+
+// Addresses of a storage whose size is a stand-in for another: that many bytes there never are.
+constexpr size_t kRecordedBytesMax = 64;
 
 class TinyAllocator final : public c10::Allocator {
  public:
   c10::DataPtr allocate(size_t bytes) override {
     auto* const contents = new Contents;
     contents->bytes = bytes;
+    contents->reserved = recording() ? std::min(bytes, kRecordedBytesMax) : bytes;
     const std::lock_guard guard(lock());
     enter(*contents);
-    if (bytes) contents->address = region().take(bytes);
+    if (bytes) contents->address = region().take(contents->reserved);
     return {contents->address, contents, &drop, c10::Device(c10::DeviceType::PrivateUse1, 0)};
   }
   c10::DeleterFnPtr raw_deleter() const override { return nullptr; }
@@ -220,10 +226,9 @@ void note_write(Contents& contents) {
 }
 
 bool has_sizes(const Value& value, at::IntArrayRef sizes) {
-  int64_t dims[TINY_RANK_MAX];
-  size_t rank = 0;
-  check(tiny_tensor_shape(value.handle(), dims, TINY_RANK_MAX, &rank));
-  return rank == sizes.size() && std::equal(sizes.begin(), sizes.end(), dims);
+  int64_t held[TINY_RANK_MAX];
+  const size_t rank = value.shape(held);
+  return rank == sizes.size() && std::equal(sizes.begin(), sizes.end(), held);
 }
 
 Value with_sizes(const Value& value, at::IntArrayRef sizes) {
@@ -268,6 +273,11 @@ void write_part(const Place& place, const at::Tensor& tensor, Value value) {
   if (target.sizes != layout.sizes) value = last_of_repeats(value, layout);
   if (may_overlap(target)) {
     write_overlapping(contents, layout, with_sizes(value, tensor.sizes()));
+  } else if (recording()) {
+    // A program has values and no state: the storage has another one from now on.
+    contents.flat = written(flat_of(contents, value.dtype()), target, value);
+    contents.is_in_order = true;
+    contents.is_shared = false;
   } else {
     Value flat = flat_for(contents, value.dtype(), target);
     if (std::exchange(contents.is_shared, false)) {

@@ -12,6 +12,8 @@
 
 #include <c10/util/Exception.h>
 
+#include "variables.h"
+
 namespace tiny_torch {
 
 namespace {
@@ -20,6 +22,7 @@ namespace {
 constexpr int kConstantBitsMax = 8;
 // Numbers kept in memory, by type and value; then all are dropped, and made again when needed.
 constexpr size_t kNumbersMax = 4096;
+constexpr double kExactMax = 9007199254740992.0;  // 2^53: doubles are exact to whole numbers below
 
 bool is_short(double value) {
   if (value == 0 || !std::isfinite(value)) return true;
@@ -40,6 +43,27 @@ std::vector<tiny_tensor*> handles_of(std::span<const Value> values) {
   handles.reserve(values.size());
   for (const Value& value : values) handles.push_back(value.handle());
   return handles;
+}
+
+// Sizes and positions as the engine takes them: dimensions, while a program is recorded.
+class Dimensions {
+ public:
+  explicit Dimensions(SizesRef sizes) : sizes_(sizes) {
+    Recording* const current = recording();
+    if (!current) return;
+    for (const int64_t size : sizes) made_.push_back(current->dimension(size));
+    sizes_ = made_;
+  }
+  const int64_t* data() const { return sizes_.data(); }
+  size_t size() const { return sizes_.size(); }
+
+ private:
+  SizesRef sizes_;
+  Sizes made_;
+};
+int64_t dimension(int64_t size) {
+  Recording* const current = recording();
+  return current ? current->dimension(size) : size;
 }
 
 Sizes axes_up_to(int64_t rank) {
@@ -75,11 +99,18 @@ tiny_dtype Value::dtype() const {
   return out;
 }
 
-Sizes Value::shape() const {
-  int64_t dims[TINY_RANK_MAX];
+size_t Value::shape(int64_t (&sizes)[TINY_RANK_MAX]) const {
   size_t rank = 0;
-  check(tiny_tensor_shape(handle_, dims, TINY_RANK_MAX, &rank));
-  return Sizes(dims, dims + rank);
+  check(tiny_tensor_shape(handle_, sizes, TINY_RANK_MAX, &rank));
+  if (Recording* const current = recording())
+    for (size_t i = 0; i < rank; ++i) sizes[i] = current->size(sizes[i]);
+  return rank;
+}
+
+Sizes Value::shape() const {
+  int64_t sizes[TINY_RANK_MAX];
+  const size_t rank = shape(sizes);
+  return Sizes(sizes, sizes + rank);
 }
 
 int64_t Value::rank() const {
@@ -94,6 +125,10 @@ int64_t Value::size(int64_t axis) const {
 }
 
 int64_t Value::numel() const {
+  if (recording()) {
+    const Sizes sizes = shape();
+    return std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
+  }
   int64_t out = 0;
   check(tiny_tensor_numel(handle_, &out));
   return out;
@@ -105,14 +140,16 @@ bool Value::is_float() const {
 }
 
 Value from_data(tiny_dtype dtype, SizesRef sizes, const void* data, size_t bytes) {
+  if (Recording* const current = recording()) return current->elements(dtype, sizes, data, bytes);
   return made([&](tiny_tensor** out) {
     return tiny_tensor_from_data(context(), dtype, sizes.data(), sizes.size(), data, bytes, out);
   });
 }
 
 Value full(tiny_dtype dtype, SizesRef sizes, double value) {
+  const Dimensions dims(sizes);
   return made([&](tiny_tensor** out) {
-    return tiny_full(context(), dtype, sizes.data(), sizes.size(), value, out);
+    return tiny_full(context(), dtype, dims.data(), dims.size(), value, out);
   });
 }
 
@@ -130,14 +167,26 @@ Value kept(std::map<std::pair<tiny_dtype, uint64_t>, Value>& numbers, tiny_dtype
   return entry;
 }
 
+// A whole number that depends on variables while a program is recorded, else no value.
+Value size_number(tiny_dtype dtype, double value) {
+  if (!recording() || value != std::trunc(value) || std::abs(value) > kExactMax) return {};
+  const auto size = static_cast<int64_t>(value);
+  const int64_t found = dimension(size);
+  if (found == size) return {};
+  return cast(made([&](tiny_tensor** out) { return tiny_scalar_int(context(), found, out); }),
+              dtype);
+}
+
 }  // namespace
 
 Value constant(tiny_dtype dtype, double value) {
+  if (Value size = size_number(dtype, value)) return size;
   static auto& known = *new std::map<std::pair<tiny_dtype, uint64_t>, Value>;
   return kept(known, dtype, value, [&] { return full(dtype, {}, value); });
 }
 
 Value number(tiny_dtype dtype, double value) {
+  if (Value size = size_number(dtype, value)) return size;
   if (is_short(value) || dtype < TINY_FLOAT16) return constant(dtype, value);
   static auto& known = *new std::map<std::pair<tiny_dtype, uint64_t>, Value>;
   return kept(known, dtype, value, [&] {
@@ -150,13 +199,14 @@ Value number(tiny_dtype dtype, double value) {
 }
 
 Value integer(tiny_dtype dtype, int64_t value) {
-  constexpr int64_t kExact = int64_t{1} << 53;  // what every double below is exact to
+  constexpr auto kExact = static_cast<int64_t>(kExactMax);
   if (value > -kExact && value < kExact) return constant(dtype, static_cast<double>(value));
   return cast(from_data(TINY_INT64, {}, &value, sizeof value), dtype);
 }
 
 Value arange(tiny_dtype dtype, int64_t count) {
-  return made([&](tiny_tensor** out) { return tiny_arange(context(), dtype, count, out); });
+  const int64_t size = dimension(count);
+  return made([&](tiny_tensor** out) { return tiny_arange(context(), dtype, size, out); });
 }
 
 Value clone(const Value& a) {
@@ -164,8 +214,9 @@ Value clone(const Value& a) {
 }
 
 Value reshape(const Value& a, SizesRef sizes) {
+  const Dimensions dims(sizes);
   return made(
-      [&](tiny_tensor** out) { return tiny_reshape(a.handle(), sizes.data(), sizes.size(), out); });
+      [&](tiny_tensor** out) { return tiny_reshape(a.handle(), dims.data(), dims.size(), out); });
 }
 
 Value permute(const Value& a, SizesRef axes) {
@@ -174,8 +225,9 @@ Value permute(const Value& a, SizesRef axes) {
 }
 
 Value expand(const Value& a, SizesRef sizes) {
+  const Dimensions dims(sizes);
   return made(
-      [&](tiny_tensor** out) { return tiny_expand(a.handle(), sizes.data(), sizes.size(), out); });
+      [&](tiny_tensor** out) { return tiny_expand(a.handle(), dims.data(), dims.size(), out); });
 }
 
 Value flip(const Value& a, SizesRef axes) {
@@ -185,8 +237,10 @@ Value flip(const Value& a, SizesRef axes) {
 }
 
 Value slice(const Value& a, SizesRef begin, SizesRef end, SizesRef step) {
+  const Dimensions first(begin);
+  const Dimensions last(end);
   return made([&](tiny_tensor** out) {
-    return tiny_slice(a.handle(), begin.data(), end.data(), step.empty() ? nullptr : step.data(),
+    return tiny_slice(a.handle(), first.data(), last.data(), step.empty() ? nullptr : step.data(),
                       begin.size(), out);
   });
 }
@@ -201,14 +255,19 @@ Value slice_axis(const Value& a, int64_t axis, int64_t begin, int64_t end) {
 }
 
 Value pad(const Value& a, SizesRef before, SizesRef after, double value) {
+  const Dimensions first(before);
+  const Dimensions last(after);
   return made([&](tiny_tensor** out) {
-    return tiny_pad(a.handle(), before.data(), after.data(), before.size(), value, out);
+    return tiny_pad(a.handle(), first.data(), last.data(), first.size(), value, out);
   });
 }
 
 Value as_strided(const Value& a, SizesRef sizes, SizesRef strides, int64_t offset) {
+  const Dimensions dims(sizes);
+  const Dimensions steps(strides);
+  const int64_t first = dimension(offset);
   return made([&](tiny_tensor** out) {
-    return tiny_as_strided(a.handle(), sizes.data(), strides.data(), sizes.size(), offset, out);
+    return tiny_as_strided(a.handle(), dims.data(), steps.data(), dims.size(), first, out);
   });
 }
 

@@ -39,6 +39,7 @@ class Value {
   tiny_tensor* handle() const { return handle_; }
   tiny_dtype dtype() const;
   Sizes shape() const;
+  size_t shape(int64_t (&sizes)[TINY_RANK_MAX]) const;  // the rank
   int64_t rank() const;
   int64_t size(int64_t axis) const;  // negative axes count from the end
   int64_t numel() const;

@@ -2,12 +2,14 @@
 
 import copy
 import unittest
+from unittest import mock
 
 import torch
 from torch import nn
 from torch.nn import functional as F
 
 import tiny.torch as tiny
+from tiny.torch import _compile
 
 
 class Compiled(unittest.TestCase):
@@ -49,10 +51,116 @@ class Compiled(unittest.TestCase):
                 self.close(got, want)
             self.close(ours, given)
 
+    def test_parts_of_new_tensors_are_written(self):
+        def function(x):
+            y = F.pad(x * 2, (1, 0, 0, 2))
+            z = x + 1
+            z[1:, ::2] = 0
+            return y, z, torch.stack((x, x * 2), 1), x.new_zeros(3).index_fill(0, torch.tensor([1], device=x.device), 2)
+        compiled = torch.compile(function, backend="tiny")
+        for scale in (1, 2):  # nothing of a call is left for the next
+            x = scale * torch.randn(3, 4)
+            for got, want in zip(compiled(x.to("tiny")), function(x)):
+                self.close(got, want)
+
     def test_random_numbers_are_drawn_by_each_call(self):
         compiled = torch.compile(lambda x: F.dropout(x, 0.5), backend="tiny")
         x = torch.ones(100, device="tiny")
         self.assertNotEqual(compiled(x).tolist(), compiled(x).tolist())
+
+
+class Decoder(nn.Module):
+    def __init__(self, words=30, width=16):
+        super().__init__()
+        self.words, self.places = nn.Embedding(words, width), nn.Embedding(40, width)
+        self.all, self.out, self.norm = nn.Linear(width, 3 * width), nn.Linear(width, width), nn.LayerNorm(width)
+
+    def forward(self, x):
+        y = self.words(x) + self.places(torch.arange(x.shape[1], device=x.device))
+        q, k, v = (part.unflatten(-1, (4, -1)).transpose(1, 2) for part in self.all(self.norm(y)).chunk(3, -1))
+        y = y + self.out(F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).flatten(2))
+        return F.linear(y, self.words.weight)
+
+
+def convolutions():
+    return nn.Sequential(nn.Conv2d(1, 4, 3, 2, 1), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(16, 5))
+
+
+class Function(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function, self.scale = function, nn.Parameter(torch.tensor([0.5, 1.0, 2.0]))
+
+    def forward(self, x):
+        return self.function(x * self.scale)
+
+
+class Sizes(unittest.TestCase):
+    """Graphs with symbols for sizes: one program of the engine for all of them."""
+
+    def setUp(self):
+        torch.manual_seed(0)
+        torch._dynamo.reset()
+        self.graphs = []
+
+    def compare(self, net, inputs, dynamic=True):
+        """Outputs and gradients of each input, all of one forward and one backward graph."""
+        ours = copy.deepcopy(net).to("tiny")
+        made, self.graphs = _compile.Graph, []
+        with mock.patch.object(_compile, "Graph", lambda module: self.graphs.append(made(module)) or self.graphs[-1]):
+            step = torch.compile(ours, backend="tiny", dynamic=dynamic)
+            for x in inputs:
+                found = []
+                for model, call, device in ((net, net, "cpu"), (ours, step, "tiny")):
+                    given = x.to(device)
+                    if dynamic is None and device == "tiny":
+                        torch._dynamo.mark_dynamic(given, 0)
+                    model.zero_grad()
+                    y = call(given)
+                    y.square().sum().backward()
+                    found.append([y.detach().cpu(), *(p.grad.cpu() for p in model.parameters())])
+                self.assertEqual(found[1][0].stride(), found[0][0].stride())
+                for got, want in zip(found[1], found[0]):
+                    torch.testing.assert_close(got, want, rtol=1e-3, atol=1e-3)
+        self.assertEqual(len(self.graphs), 2)
+
+    def programs(self):
+        return [(sum(map(bool, graph.variable_programs.values())), len(graph.programs)) for graph in self.graphs]
+
+    def test_one_program_for_all_sizes(self):
+        rows = [torch.randn(n, 3) for n in (4, 5, 7, 16)]
+        words = [torch.randint(30, (n, n + 3)) for n in (4, 5, 7, 16)]
+        pictures = [torch.randn(n, 1, 8, 8) for n in (4, 5, 7, 16)]
+        for name, net, inputs in (("decoder", Decoder(), words), ("convolutions", convolutions(), pictures),
+                                  ("encoder", nn.TransformerEncoderLayer(8, 2, 16, 0.0, batch_first=True),
+                                   [torch.randn(n, n + 2, 8) for n in (3, 5, 11)]),
+                                  *((text, Function(eval("lambda x: " + text)), rows) for text in (
+                                      "x * x.shape[0]", "x[1:-1]", "torch.cat((x, x.flip(0)))", "F.pad(x, (0, 1, 2, 0))", "x.mean(0)",
+                                      "x.view(-1)", "x.t().softmax(1)", "torch.stack((x, x), 1)", "(x @ x.t()).tril()", "x.var(0)",
+                                      "x[torch.arange(x.shape[0] - 1, device=x.device)]"))):
+            with self.subTest(name=name):
+                torch._dynamo.reset()
+                self.compare(net, inputs)
+                # The gradient of a variance has a factor that Python calculates: that program is for one size.
+                self.assertEqual(self.programs(), [(1, 0), (0, len(inputs)) if name == "x.var(0)" else (1, 0)])
+
+    def test_a_marked_dimension_and_its_neighbours(self):
+        self.compare(convolutions(), [torch.randn(n, 1, 8, 8) for n in (3, 2, 9)], dynamic=None)
+        self.assertEqual(self.programs(), [(1, 0), (1, 0)])
+
+    def test_what_must_know_a_size_has_a_program_for_each(self):
+        self.compare(Function(lambda x: x.cumsum(0)), [torch.randn(n, 3) for n in (4, 6)])
+        self.assertEqual(self.programs(), [(0, 2), (0, 2)])
+
+    def test_sizes_beyond_the_variables_have_programs_of_their_own(self):
+        with mock.patch.object(_compile._variables, "GREATEST", (8,)):
+            self.compare(Function(torch.sin), [torch.randn(n, 3) for n in (4, 9, 8)])
+        self.assertEqual(self.programs(), [(1, 1), (1, 1)])
+
+    def test_numbers_that_look_like_stand_ins_are_numbers(self):
+        for numbers in _compile._variables.STAND_INS:
+            torch._dynamo.reset()
+            self.compare(Function(lambda x: x * 2 + numbers[0]), [torch.randn(n, 3) for n in (4, 6)])
 
 
 if __name__ == "__main__":

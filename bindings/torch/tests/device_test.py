@@ -71,6 +71,36 @@ class Device(unittest.TestCase):
         self.assertTrue(torch.equal(copy.deepcopy(net).weight, net.weight))
         self.assertEqual(pickle.loads(pickle.dumps(shared)).tolist(), shared.tolist())
 
+    def test_parameters_stay_the_objects_that_they_are(self):
+        class Tied(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.words, self.head = torch.nn.Embedding(5, 4), torch.nn.Linear(4, 5, bias=False)
+                self.head.weight = self.words.weight
+
+            def forward(self, x):
+                return self.head(self.words(x))
+        net = Tied()
+        weight, optimizer = net.words.weight, torch.optim.SGD(net.parameters(), 0.5)
+        weight.note = "kept"
+        net(torch.tensor([0])).sum().backward()
+        for device in ("tiny", "cpu", "tiny"):
+            net.to(device)
+            self.assertIs(net.words.weight, weight)
+            self.assertIs(net.head.weight, weight)
+            self.assertEqual((weight.device.type, weight.grad.device.type, weight.note), (device, device, "kept"))
+        before = weight.detach().clone()
+        optimizer.step()
+        torch.testing.assert_close(weight.detach(), before - 0.5 * weight.grad)
+        self.assertEqual([name for name, _ in net.named_parameters()], ["words.weight"])
+        frozen = torch.nn.Linear(2, 2).requires_grad_(False).to("tiny")
+        self.assertFalse(frozen.weight.requires_grad)
+
+    def test_lazy_modules(self):
+        net = torch.nn.Sequential(torch.nn.LazyLinear(4), torch.nn.LazyBatchNorm1d()).to("tiny")
+        self.assertEqual(net(torch.ones(3, 5, device="tiny")).shape, (3, 4))
+        self.assertEqual((net[0].weight.shape, net[0].weight.device.type), ((4, 5), "tiny"))
+
     def test_storages_are_resized_and_set(self):
         x = torch.arange(4.0, device="tiny")
         x.resize_(6)

@@ -134,6 +134,37 @@ class Equal(unittest.TestCase):
     def test_transformer(self):
         self.compare(Decoder(), torch.randint(50, (3, 12)), torch.randint(50, (3, 12)))
 
+    def test_attention_for_inference(self):
+        torch.manual_seed(0)
+        x, words = torch.randn(2, 5, 16), torch.tensor([[False] * 5, [False] * 3 + [True] * 2])
+        causal = nn.Transformer.generate_square_subsequent_mask(5)
+        for kind in ({}, {"norm_first": True, "activation": "gelu"}):
+            layer = nn.TransformerEncoderLayer(16, 4, 32, batch_first=True, **kind)
+            ours = nn.TransformerEncoder(layer, 2).eval()
+            # Masked words are of no interest: PyTorch's CPU leaves them out, as a nested tensor.
+            for masks in ({}, {"src_key_padding_mask": words}, {"mask": causal}, {"mask": causal, "src_key_padding_mask": words}):
+                with torch.no_grad():
+                    want = ours.to("cpu")(x, **masks)
+                    got = ours.to("tiny")(x.to("tiny"), **{name: mask.to("tiny") for name, mask in masks.items()}).cpu()
+                kept = ~words if "src_key_padding_mask" in masks else slice(None)
+                torch.testing.assert_close(got[kept], want[kept], rtol=1e-4, atol=1e-4)
+        attention = nn.MultiheadAttention(16, 4, batch_first=True).eval()
+        for average in (True, False):
+            found = []
+            for device in ("cpu", "tiny"):
+                with torch.no_grad():
+                    y = x.to(device)
+                    found.append(attention.to(device)(y, y, y, key_padding_mask=words.to(device), average_attn_weights=average))
+            for got, want in zip(*found[::-1]):
+                torch.testing.assert_close(got.cpu(), want, rtol=1e-4, atol=1e-4)
+
+    def test_what_is_resized_goes_through_windows(self):
+        net = nn.Sequential(nn.MaxPool2d(2), nn.Conv2d(3, 4, 1), nn.Upsample(scale_factor=2), nn.ConvTranspose2d(4, 3, 3, 2, 1, 1),
+                            nn.AdaptiveAvgPool2d(1), nn.Flatten())
+        self.compare(net, torch.randn(2, 3, 8, 8), torch.randint(3, (2,)))
+        self.assertEqual(tiny.fallbacks(), {"upsample_nearest2d_backward.grad_input": 1})
+        tiny.clear_fallbacks()
+
     def test_lstm(self):
         self.compare(Recurrent(nn.LSTM), torch.randn(4, 7, 6), torch.randint(3, (4,)))
 
@@ -176,12 +207,12 @@ class Optimizers(unittest.TestCase):
             "amsgrad": lambda p, **k: o.Adam(p, 1e-2, amsgrad=True, **k),
             "adamw": lambda p, **k: o.AdamW(p, 1e-2, **k),
             "rmsprop": lambda p, **k: o.RMSprop(p, 1e-2, momentum=0.5, centered=True, **k),
-            "adagrad": lambda p, **k: o.Adagrad(p, 1e-2, **k),
+            "adagrad": lambda p, **k: o.Adagrad(p, 1e-2, lr_decay=0.1, weight_decay=1e-2, **k),
             "nadam": lambda p, **k: o.NAdam(p, 1e-2, **k),
             "adamax": lambda p, **k: o.Adamax(p, 1e-2, **k),
         }
         for name, make in kinds.items():
-            ways = [{}, {"foreach": True}] + ([{"fused": True}] if name in ("sgd", "adam", "amsgrad", "adamw") else [])
+            ways = [{}, {"foreach": True}] + ([{"fused": True}] if name in ("sgd", "adam", "amsgrad", "adamw", "adagrad") else [])
             want = self.run_steps("cpu", make)
             for way in ways:
                 with self.subTest(name=name, way=way):

@@ -86,6 +86,10 @@ OTHERS = {
     "cosine_similarity": lambda x, m, i: F.cosine_similarity(x, x.flip(0)),
     "linspace": lambda x, m, i: torch.linspace(-1, 2, 7, device=x.device) + torch.arange(1, 4.5, 0.5, device=x.device),
     "eye": lambda x, m, i: torch.eye(4, 5, device=x.device) * x,
+    "histc": lambda x, m, i: torch.histc(x.detach(), 6) + torch.histc(x.detach(), 6, -1, 1),
+    "multilabel_margin": lambda x, m, i: F.multilabel_margin_loss(x[:, :3], torch.tensor([[0, 1, -1], [-1, 0, 1], [2, 0, 1], [1, -1, 0]]).to(x.device)),
+    "embedding with a largest norm": lambda x, m, i: F.embedding(i, x.detach().clone(), max_norm=1.0),
+    "fake quantization": lambda x, m, i: torch.fake_quantize_per_tensor_affine(x, 0.1, 3, -8, 7),
     "diff": lambda x, m, i: x.diff() + x.cov()[:, :4],
 }
 
@@ -150,7 +154,8 @@ class Operators(unittest.TestCase):
         for name, function in OTHERS.items():
             self.compare(name, function)
         self.assertLessEqual(set(tiny.fallbacks()), {
-            "_unique2", "put_", "masked_scatter_", "upsample_bilinear2d_backward.grad_input", "upsample_nearest2d_backward.grad_input"})
+            "_unique2", "put_", "masked_scatter_", "embedding_renorm_", "multilabel_margin_loss_forward", "multilabel_margin_loss_backward",
+            "fake_quantize_per_tensor_affine_cachemask", "upsample_bilinear2d_backward.grad_input", "upsample_nearest2d_backward.grad_input"})
 
     def test_integers(self):
         for name in ("add", "mul", "sub", "div", "floor_divide", "remainder", "fmod", "maximum", "eq", "lt", "bitwise_and", "bitwise_or",
@@ -161,6 +166,10 @@ class Operators(unittest.TestCase):
             self.compare(name, lambda x, m, i: getattr(torch, name)(x if name != "mean" else x.float(), dim=0), torch.int32)
             if name != "mean":
                 self.compare(name, lambda x, m, i: getattr(torch, name)(m, dim=0))
+
+    def test_integers_are_counted(self):
+        x = torch.tensor([0, 3, 3, 7, 1], device="tiny", dtype=torch.int32)  # which PyTorch's CPU does not
+        self.assertEqual((torch.histc(x, 4, 0, 7).tolist(), torch.histc(x, 8).dtype), ([2, 2, 0, 1], torch.int32))
 
     def test_results_into_tensors(self):
         for device in ("cpu", "tiny"):
