@@ -991,6 +991,36 @@ TINY_API tiny_status tiny_ctc_loss(const tiny_tensor *log_probability, const tin
                                    const tiny_tensor *input_lengths, const tiny_tensor *target_lengths, int64_t blank,
                                    tiny_reduction reduction, tiny_flags flags, tiny_tensor **out);
 
+/* ---- Several devices together -----------------------------------------------------------------
+** Each device has a tensor, each gets a result; of one context, too.  Tensors have one shape and one dtype.  They are
+** computed now if need be, and results have memory of their own: gradients end there.  Parts go round a ring of the
+** devices, in the order of `tensors`, from device to device where both drivers can, else over the host, so that a
+** result has the same bits on every device and in every run, whatever kinds of devices they are.  With processes the
+** tensors of all are meant, ordered by ranks: all make the same calls in the same order, one at a time, with as many
+** tensors each.  Building calls of the contexts of all tensors. */
+
+typedef struct tiny_processes tiny_processes; /* processes that compute together, on one machine or several */
+
+/* Joins the others by a transport, a library that is loaded now; `library` may be NULL: "libtiny_mpi.so", for processes
+   that mpirun started.  TINY_ERROR_UNSUPPORTED with what is missing where it cannot be had.  Once in a process; the
+   last release leaves.  Since 0.3. */
+TINY_API tiny_status tiny_processes_open(const char *library, tiny_processes **out);
+TINY_API void tiny_processes_retain(tiny_processes *processes);
+TINY_API void tiny_processes_release(tiny_processes *processes);
+/* Which of them this one is, from 0 on, and how many there are. */
+TINY_API tiny_status tiny_processes_rank(const tiny_processes *processes, int64_t *out);
+TINY_API tiny_status tiny_processes_count(const tiny_processes *processes, int64_t *out);
+
+/* outs[k][i] = op of element i of all tensors, for every k alike, in the tensors' dtype; `count` is the number of `tensors`,
+   `processes` may be NULL: this one alone.  Takes TINY_SUM, TINY_PROD, TINY_REDUCE_MAX, TINY_REDUCE_MIN, and TINY_MEAN
+   of floats.  16-bit floats are combined in float32 and rounded once.  Since 0.3. */
+TINY_API tiny_status tiny_allreduce(tiny_tensor *const *tensors, size_t tensor_count, tiny_reduce_op op,
+                                    const tiny_processes *processes, tiny_tensor **outs, size_t count);
+/* outs[k] = all tensors, one after the other along `axis`, for every k alike; `count` is the number of `tensors`, `processes`
+   may be NULL: this one alone.  Since 0.3. */
+TINY_API tiny_status tiny_allgather(tiny_tensor *const *tensors, size_t tensor_count, int64_t axis,
+                                    const tiny_processes *processes, tiny_tensor **outs, size_t count);
+
 /* ---- Gradients ------------------------------------------------------------------------------- */
 
 /* The gradients of losses by the tensors `wrt`: gradients[i] has the shape and dtype of wrt[i]; `count` is the number of `wrt`.

@@ -18,7 +18,7 @@ PARTS = {
     "onnx": (("model.cpp", "value.cpp", "export.cpp"), "has no ONNX importer (TINY_ONNX was OFF)"),
     "export_c": (("export_c.cpp",), "does not export C (TINY_C was OFF)"),
     "strides": (("strides.cpp",), "has no functions of strides (TINY_NODES was OFF)"),
-    "devices": (("device_contexts.cpp",), "has one device a context (TINY_CUDA and TINY_OPENCL were OFF)"),
+    "devices": (("device_contexts.cpp", "collective.cpp"), "has one device a context (TINY_CUDA and TINY_OPENCL were OFF)"),
     "nodes": (("node.cpp",), "shows no nodes of the graph (TINY_NODES was OFF)"),
 }
 HEAD = """// A build without {sources}: each of its functions answers that.  No handle of what they make

@@ -16,7 +16,9 @@ from .native import made, operand
 '''
 
 # What no gradient goes through, and gradients themselves.
-UNTRACED = ("tiny_detach", "tiny_gradient", "tiny_tensor_to")
+UNTRACED = ("tiny_allgather", "tiny_allreduce", "tiny_detach", "tiny_gradient", "tiny_tensor_to")
+# Of tensors of several contexts: each result lives where its tensor does.
+TOGETHER = ("tiny_allgather", "tiny_allreduce")
 
 
 def identifier(name):
@@ -113,7 +115,9 @@ def function(call):
     tensors = "".join(f", {operand}" for operand in traced(call))
     if kinds == ["object"] and source(call):
         raw = f"made({source(call)}, {raw}{tensors})"
-    if kinds == ["objects"] and source(call):
+    if call.function in TOGETHER:
+        raw = f"[made(one, result) for one, result in zip(tensors, {raw})]"
+    elif kinds == ["objects"] and source(call):
         raw = f"[made({source(call)}, result{tensors}) for result in {raw}]"
     doc = (call.doc or call.function).replace("\\", "\\\\").replace('"""', "'''")
     lines = [f"def {local}({', '.join(parts)}):", f'    """{doc}"""', f"    return {raw}"]

@@ -10,12 +10,13 @@ namespace {
 
 // In the order of HandleKind.
 constexpr const char* kNames[] = {
-    "tiny_options", "tiny_context",     "tiny_tensor",    "tiny_report", "tiny_cancel",
-    "tiny_archive", "tiny_model",       "tiny_program",   "tiny_run",    "tiny_variable",
-    "tiny_window",  "tiny_custom_op",   "tiny_optimizer", "tiny_loader", "tiny_generator",
-    "tiny_module",  "tiny_loss_scaler", "tiny_plateau",   "tiny_node",   "tiny_value"};
+    "tiny_options",  "tiny_context",     "tiny_tensor",    "tiny_report", "tiny_cancel",
+    "tiny_archive",  "tiny_model",       "tiny_program",   "tiny_run",    "tiny_variable",
+    "tiny_window",   "tiny_custom_op",   "tiny_optimizer", "tiny_loader", "tiny_generator",
+    "tiny_module",   "tiny_loss_scaler", "tiny_plateau",   "tiny_node",   "tiny_value",
+    "tiny_processes"};
 constexpr uint64_t kKinds = std::size(kNames);
-static_assert(kKinds == static_cast<uint64_t>(HandleKind::Value) + 1);
+static_assert(kKinds == static_cast<uint64_t>(HandleKind::Processes) + 1);
 
 }  // namespace
 

@@ -30,7 +30,8 @@ enum class HandleKind : uint8_t {
   LossScaler,
   Plateau,
   Node,
-  Value
+  Value,
+  Processes
 };
 
 class Counted;

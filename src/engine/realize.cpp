@@ -168,16 +168,7 @@ std::vector<Ref<Storage>> run_once(Context& context, Plan plan, Placement placem
   return memory;
 }
 
-namespace {
-
-// Where elements lie, row-major.
-struct Elements {
-  Ref<Storage> storage;
-  int64_t offset = 0;  // of the first one, in bytes
-};
-
-// Those of `node`, realised if need be.
-Elements elements_of(Context& context, const UOp& node) {
+Ref<Storage> row_major_memory(Context& context, const UOp& node) {
   std::optional<StoredView> stored = stored_view(node);
   UOp source = node;
   if (!stored || !is_row_major(View{stored->view.shape, stored->view.strides, 0})) {
@@ -192,26 +183,24 @@ Elements elements_of(Context& context, const UOp& node) {
   }
   invariant(stored.has_value(), "a realised value has memory");
   require_values({&stored->base, 1}, {});
-  const Ref<Storage> storage = storage_of(stored->base);
-  return {storage, storage->byte_offset() + stored->view.offset.value() * node.dtype().bytes()};
+  return Storage::part(storage_of(stored->base),
+                       stored->view.offset.value() * node.dtype().bytes());
 }
-
-}  // namespace
 
 void read(Context& context, const UOp& node, void* data, int64_t bytes) {
   if (bytes == 0) return;
-  const Elements elements = elements_of(context, node);
+  const Ref<Storage> elements = row_major_memory(context, node);
   for_each_piece_of(bytes, 1, &context.stop(), [&](int64_t at, int64_t size) {
-    context.device().copy_out(nullptr, static_cast<std::byte*>(data) + at,
-                              elements.storage->memory(), elements.offset + at, size);
+    context.device().copy_out(nullptr, static_cast<std::byte*>(data) + at, elements->memory(),
+                              elements->byte_offset() + at, size);
   });
 }
 
 Ref<Storage> copy_to(Device& device, Context& context, const UOp& node, int64_t bytes) {
   const Ref<Storage> made = make_ref<Storage>(device.allocate(bytes), 0);
   if (bytes == 0) return made;
-  const Elements elements = elements_of(context, node);
-  copy_between({&made->memory(), 0}, {&elements.storage->memory(), elements.offset}, bytes,
+  const Ref<Storage> elements = row_major_memory(context, node);
+  copy_between({&made->memory(), 0}, {&elements->memory(), elements->byte_offset()}, bytes,
                context.stop());
   return made;
 }

@@ -38,6 +38,9 @@ void require_values(std::span<const UOp> outputs, std::span<const UOp> inputs,
 // The memory of a Buffer node or of a realised node; null if it has none.
 Ref<Storage> storage_of(const UOp& node);
 
+// Where the elements of `node` lie, row-major: realised if need be, and not to be written to.
+Ref<Storage> row_major_memory(Context& context, const UOp& node);
+
 // Realises `node` if need be and copies its elements, row-major, to `data` (`bytes`: their size).
 void read(Context& context, const UOp& node, void* data, int64_t bytes);
 

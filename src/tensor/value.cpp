@@ -136,6 +136,14 @@ void read(Tensor& tensor, void* data, int64_t bytes) {
   read(tensor.context(), tensor.node(), data, bytes);
 }
 
+Ref<Storage> row_major_memory(Tensor& tensor) {
+  if (tensor.node().is_const() || product(tensor.shape()).is(0))
+    return copy_to(tensor.context().device(), tensor);
+  Tensor* one[] = {&tensor};
+  if (!has_value(tensor.node())) realize(one);
+  return row_major_memory(tensor.context(), tensor.node());
+}
+
 Ref<Storage> copy_to(Device& device, Tensor& tensor) {
   numbers(tensor.shape());
   const int64_t bytes = element_count(tensor) * tensor.dtype().bytes();

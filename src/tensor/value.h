@@ -21,6 +21,9 @@ void assign(Tensor& target, const Tensor& value);
 // `target` has what it had.  Of several such values, each takes what the one before left.
 void assign_along(const Tensor& target, const Tensor& value, const Tensor& companion);
 
+// Where the elements lie, row-major, computed before if need be; not to be written to.
+Ref<Storage> row_major_memory(Tensor& tensor);
+
 // The elements in new memory of another device, row-major, computed before if need be.
 Ref<Storage> copy_to(Device& device, Tensor& tensor);
 

@@ -1,35 +1,59 @@
-"""Tensors over several devices.  All devices of this package are the host's, "CPU:0", "CPU:1", ..: a tensor that is
-spread over them is where it was, and its kernels run on all cores in any case."""
+"""Tensor.shard: tensors over several devices (_sharded.py).  Devices whose memory is the host's are one, "CPU:0", "CPU:1",
+..: a tensor that is spread over them is where it was, and its kernels run on all cores in any case."""
 
 from ._creation import check_device
 from ._movement import axis_of
-from .native import Tensor
+from ._placing import context_on
+from .native import Context, Tensor
 
 
-def _shard(self, devices, axis=None) -> Tensor:
-    """From now on it is spread over devices, along an axis, or each has a copy: it stays where all of them reach it."""
-    devices = (devices,) if isinstance(devices, str) else tuple(devices)
+def _checked(self, devices, axis):
+    """The devices, their contexts, and the axis as a number."""
+    devices = (devices,) if isinstance(devices, (str, Context)) else tuple(devices)
     if not devices:
         raise ValueError("shard: no devices")
     for device in devices:
-        check_device(device)
+        if not isinstance(device, Context):
+            check_device(device)
     if axis is not None:
-        size = self.shape[axis_of(self, axis)]
+        axis = axis_of(self, axis)
+        size = self.shape[axis]
         if isinstance(size, int) and size % len(devices):
             raise RuntimeError(f"shard: axis {axis} of shape {list(self.shape)} is no multiple of {len(devices)} devices")
-    self._devices = devices
-    return self
+    contexts = [device if isinstance(device, Context) else context_on(device, self.context) for device in devices]
+    return devices, contexts, axis
+
+
+def _are_several(self, devices, contexts):
+    return any(one is not self.context for one in contexts) or (
+        len(devices) > 1 and any(isinstance(device, Context) for device in devices))
+
+
+def _shard(self, devices, axis=None) -> Tensor:
+    """From now on it is spread over devices, along an axis, or each has a copy.  A device is a name, or a context."""
+    devices, contexts, axis = _checked(self, devices, axis)
+    if not _are_several(self, devices, contexts):
+        self._devices = devices
+        return self
+    from . import _sharded
+    return _sharded.become(self, contexts, axis)
 
 
 def _sharded(self, devices, axis=None) -> Tensor:
-    """Spread over devices, along an axis, or a copy for each: the same value, which all of them reach."""
-    return _shard(self.contiguous(), devices, axis)
+    """Spread over devices, along an axis, or a copy for each.  A device is a name, or a context."""
+    named, contexts, axis = _checked(self, devices, axis)
+    if not _are_several(self, named, contexts):
+        return _shard(self.contiguous(), devices, axis)
+    from . import _sharded
+    return _sharded.spread(self, contexts, axis)
 
 
 def _shard_like(self, other) -> Tensor:
     """Spread as another tensor is."""
     if not isinstance(other, Tensor):
         raise TypeError(f"shard_like: a tensor is wanted, not {type(other).__name__}")
+    if hasattr(other, "_parts"):
+        return _sharded(self, [part.context for part in other._parts], other.axis)
     return self
 
 

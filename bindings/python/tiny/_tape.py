@@ -76,8 +76,11 @@ def realize(tensors):
     tensors = list({id(tensor): tensor for tensor in tensors}.values())
     for tensor in tensors:  # what fails is not tried again with each step
         pending.pop(id(tensor), None)
-    if tensors:
-        native.tiny_realize(tensors)
+    of_devices = {}
+    for tensor in tensors:
+        of_devices.setdefault(id(tensor.context), []).append(tensor)
+    for several in of_devices.values():
+        native.tiny_realize(several)
     for tensor in tensors:
         computed(tensor)
 

@@ -1505,6 +1505,49 @@ extern "C" {
         out: *mut *mut tiny_tensor,
     ) -> tiny_status;
 }
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct tiny_processes {
+    _unused: [u8; 0],
+}
+extern "C" {
+    pub fn tiny_processes_open(
+        library: *const ::std::os::raw::c_char,
+        out: *mut *mut tiny_processes,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_processes_retain(processes: *mut tiny_processes);
+}
+extern "C" {
+    pub fn tiny_processes_release(processes: *mut tiny_processes);
+}
+extern "C" {
+    pub fn tiny_processes_rank(processes: *const tiny_processes, out: *mut i64) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_processes_count(processes: *const tiny_processes, out: *mut i64) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_allreduce(
+        tensors: *const *mut tiny_tensor,
+        tensor_count: usize,
+        op: tiny_reduce_op,
+        processes: *const tiny_processes,
+        outs: *mut *mut tiny_tensor,
+        count: usize,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_allgather(
+        tensors: *const *mut tiny_tensor,
+        tensor_count: usize,
+        axis: i64,
+        processes: *const tiny_processes,
+        outs: *mut *mut tiny_tensor,
+        count: usize,
+    ) -> tiny_status;
+}
 extern "C" {
     pub fn tiny_gradient(
         losses: *const *mut tiny_tensor,

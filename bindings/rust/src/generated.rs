@@ -2243,6 +2243,56 @@ impl Clone for Loader {
     }
 }
 
+pub struct Processes {
+    pub(crate) raw: ptr::NonNull<ffi::tiny_processes>,
+}
+
+// The library's calls wait for each other where they must.
+unsafe impl Send for Processes {}
+unsafe impl Sync for Processes {}
+
+impl Processes {
+    pub(crate) fn from_raw(raw: *mut ffi::tiny_processes) -> Processes {
+        let raw = ptr::NonNull::new(raw).expect("the library gave no handle");
+        Processes { raw }
+    }
+
+    /// Joins the others by a transport, a library that is loaded now; `library` may be NULL: "libtiny_mpi.so", for processes that mpirun started.  TINY_ERROR_UNSUPPORTED with what is missing where it cannot be had.  Once in a process; the last release leaves.  Since 0.3.
+    pub fn open(library: Option<&str>) -> Result<Processes> {
+        let library = c_text(library)?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_processes_open(library.as_ref().map_or(ptr::null(), |t| t.as_ptr()), &mut out) })?;
+        Ok(Processes::from_raw(out))
+    }
+
+    /// Which of them this one is, from 0 on, and how many there are.
+    pub fn rank(&self) -> Result<i64> {
+        let mut out: i64 = 0;
+        check(unsafe { ffi::tiny_processes_rank(self.raw.as_ptr(), &mut out) })?;
+        Ok(out)
+    }
+
+    pub fn count(&self) -> Result<i64> {
+        let mut out: i64 = 0;
+        check(unsafe { ffi::tiny_processes_count(self.raw.as_ptr(), &mut out) })?;
+        Ok(out)
+    }
+}
+
+impl Drop for Processes {
+    fn drop(&mut self) {
+        unsafe { ffi::tiny_processes_release(self.raw.as_ptr()) }
+    }
+}
+
+impl Clone for Processes {
+    /// Another reference to the same object.
+    fn clone(&self) -> Processes {
+        unsafe { ffi::tiny_processes_retain(self.raw.as_ptr()) }
+        Processes::from_raw(self.raw.as_ptr())
+    }
+}
+
 pub struct LossScaler {
     pub(crate) raw: ptr::NonNull<ffi::tiny_loss_scaler>,
     pub(crate) context: Context,
@@ -3500,6 +3550,24 @@ pub fn schedule_store(tensors: &[&Tensor], kernel: usize, store: usize) -> Resul
     let mut out = ptr::null_mut();
     check(unsafe { ffi::tiny_schedule_store(tensors_raw.as_ptr() as *const _, tensors_raw.len(), kernel, store, &mut out) })?;
     Ok(Node::from_raw(out, tensors[0].context.clone()))
+}
+
+/// outs\[k\]\[i\] = op of element i of all tensors, for every k alike, in the tensors' dtype; `count` is the number of `tensors`, `processes` may be NULL: this one alone.  Takes TINY_SUM, TINY_PROD, TINY_REDUCE_MAX, TINY_REDUCE_MIN, and TINY_MEAN of floats.  16-bit floats are combined in float32 and rounded once.  Since 0.3.
+pub fn allreduce(tensors: &[&Tensor], op: ReduceOp, processes: Option<&Processes>) -> Result<Vec<Tensor>> {
+    crate::support::at_least_one(tensors.len())?;
+    let tensors_raw: Vec<_> = tensors.iter().map(|o| o.raw.as_ptr() as *const _).collect();
+    let mut outs = vec![ptr::null_mut(); tensors.len()];
+    check(unsafe { ffi::tiny_allreduce(tensors_raw.as_ptr() as *const _, tensors_raw.len(), op.0, processes.map_or(ptr::null_mut(), |o| o.raw.as_ptr()), outs.as_mut_ptr(), outs.len()) })?;
+    Ok(outs.into_iter().map(|o| Tensor::from_raw(o, tensors[0].context.clone())).collect())
+}
+
+/// outs\[k\] = all tensors, one after the other along `axis`, for every k alike; `count` is the number of `tensors`, `processes` may be NULL: this one alone.  Since 0.3.
+pub fn allgather(tensors: &[&Tensor], axis: i64, processes: Option<&Processes>) -> Result<Vec<Tensor>> {
+    crate::support::at_least_one(tensors.len())?;
+    let tensors_raw: Vec<_> = tensors.iter().map(|o| o.raw.as_ptr() as *const _).collect();
+    let mut outs = vec![ptr::null_mut(); tensors.len()];
+    check(unsafe { ffi::tiny_allgather(tensors_raw.as_ptr() as *const _, tensors_raw.len(), axis, processes.map_or(ptr::null_mut(), |o| o.raw.as_ptr()), outs.as_mut_ptr(), outs.len()) })?;
+    Ok(outs.into_iter().map(|o| Tensor::from_raw(o, tensors[0].context.clone())).collect())
 }
 
 /// The gradients of losses by the tensors `wrt`: gradients\[i\] has the shape and dtype of wrt\[i\]; `count` is the number of `wrt`. It is the sum over all losses, each element weighed by the same element of its upstream, of what the loss changes by for a change of the element of wrt\[i\].  `upstream` may be NULL: ones, for losses of one element; or it has a tensor for each loss, of its shape.  Nothing has to be marked before and nothing is kept: what is differentiated is the graph that the losses are made of now, so a loss that was computed already (tiny_realize, tiny_tensor_read) has none. A tensor of `wrt` is a value that the losses were built of; what was assigned to it since is another value.  The gradients are graphs like any other: they can be part of a program, and be differentiated again. docs/semantics.md says what the slope is where there is none (equal elements of a maximum, |0|). A tensor that no loss depends on is TINY_ERROR_INVALID_ARGUMENT; with TINY_FLAG_ALLOW_UNUSED its gradient is 0. Loops and branches whose count or choice the run computes are TINY_ERROR_UNSUPPORTED.

@@ -19,7 +19,15 @@ class Optimizer:
     are no floats, are `buffers`, which steps compute and leave alone.  `lr` is a tensor that can be assigned to any time.
 
     An optimiser of one's own defines _step(params, grads), which gives what is subtracted from each parameter, and a list
-    of the tensors that it keeps and assigned to."""
+    of the tensors that it keeps and assigned to.
+
+    Of parameters over several devices it is one for each device (tiny._sharded.OverDevices)."""
+
+    def __new__(cls, params=(), *arguments, **keywords):
+        if isinstance(params, (list, tuple)) and any(hasattr(one, "_parts") for one in params):
+            from .._sharded import OverDevices
+            return OverDevices(cls, params, arguments, keywords)
+        return super().__new__(cls)
 
     def __init__(self, params, lr=0.001, device=None, fused=False):
         check_device(device)
@@ -146,7 +154,7 @@ class OptimizerGroup(Optimizer):
     with it knows it again where a step makes it anew."""
 
     def __new__(cls, *optimizers):
-        made = super().__new__(cls)
+        made = object.__new__(cls)
         known = optimizers[0].__dict__.setdefault("_groups", {}) if optimizers else {}
         return known.setdefault((cls, *map(id, optimizers)), made)
 

@@ -1,0 +1,228 @@
+"""Tensors over several devices: what is computed of them equals what one device computes, and so do gradients and steps."""
+
+import os
+import unittest
+
+import numpy
+
+import tiny
+from tiny import Tensor, nn
+from tiny.nn import optim
+
+# Names of devices that are there, or contexts of one device: as many partitions of the processor.
+NAMES = os.environ.get("SHARDING_DEVICES", "cpu far interp").split()
+RANDOM = numpy.random.default_rng(7)
+
+
+def devices(count):
+    if NAMES == ["partitions"]:
+        return [tiny.Context(device="cpu", threads=1) for _ in range(count)]
+    return [name.upper() for name in NAMES[:count]]
+
+
+def numbers(*shape):
+    return RANDOM.standard_normal(shape).astype(numpy.float32)
+
+
+class Sharding(unittest.TestCase):
+    def setUp(self):
+        self.two = devices(2)
+        self.many = devices(len(NAMES) if NAMES != ["partitions"] else 4)
+        try:
+            self.here = tiny.default_context()
+            if NAMES != ["partitions"]:
+                for name in NAMES[::-1]:
+                    self.here = tiny.default_context().on_device(name)
+        except RuntimeError as error:  # no driver
+            self.skipTest(str(error))
+
+    def over(self, array, axis, over=None):
+        return Tensor(array, context=self.here).shard(over or self.two, axis)
+
+    def close(self, made, wanted, tolerance=1e-5):
+        numpy.testing.assert_allclose(made.numpy(), wanted, rtol=tolerance, atol=tolerance)
+        self.assertEqual(made.shape, wanted.shape)
+
+    def test_parts_and_copies(self):
+        array = numbers(12, 4)
+        for axis in (0, 1, -1, None):
+            x = self.over(array, axis)
+            self.assertEqual((x.shape, x.dtype, len(x.device)), ((12, 4), tiny.dtypes.float32, 2))
+            self.close(x, array)
+            for device in self.two:
+                if isinstance(device, str):
+                    self.close(x.to(device), array)
+                    self.assertEqual(x.to(device).device.upper(), device)
+            for other in (0, 1, None):
+                self.close(x.shard(None, other), array)
+        with self.assertRaisesRegex(RuntimeError, "no multiple of 2"):
+            self.over(numbers(3, 4), 0)
+        x = Tensor(array, context=self.here)
+        self.assertIs(x.shard_(self.two, 0), x)
+        self.close(x, array)
+
+    def test_elements(self):
+        a, b, row = numbers(4, 6), numbers(4, 6), numbers(6)
+        for left in (0, 1, None):
+            for right in (0, 1, None):
+                x, y = self.over(a, left), self.over(b, right)
+                self.close((x * 2 + y).exp(), numpy.exp(a * 2 + b))
+                self.close(1 - x / (y * y + 1), 1 - a / (b * b + 1))
+                self.close((x > y).where(x, y), numpy.maximum(a, b))
+                self.close(x.maximum(y), numpy.maximum(a, b))
+            self.close(self.over(a, left) + self.over(row, None), a + row)
+            self.close(self.over(row, None) - self.over(a, left).relu(), row - numpy.maximum(a, 0))
+
+    def test_reductions(self):
+        array = numbers(12, 6, 2)
+        for sharded in (0, None):
+            for axis in (None, 0, 1, (0, 2)):
+                for keep in (False, True):
+                    x = self.over(array, sharded, self.many)
+                    for name in ("sum", "mean", "max", "min", "prod"):
+                        wanted = getattr(array, name)(axis=axis, keepdims=keep)
+                        self.close(getattr(x, name)(axis=axis, keepdim=keep), numpy.asarray(wanted), 1e-4)
+            self.close(x.sum(0) * 2 + x.sum(0) - 1, array.sum(0) * 3 - 1, 1e-4)
+            self.close(x.var(0), array.var(0, ddof=1))
+            self.close(x.softmax(1).sum(1), numpy.ones((12, 2)))
+            self.close(x.softmax(0).sum(0), numpy.ones((6, 2)))
+            self.assertEqual(x.argmax(0).tolist(), array.argmax(0).tolist())
+
+    def test_products(self):
+        a, b = numbers(4, 8), numbers(8, 6)
+        for left in (0, 1, None):
+            for right in (0, 1, None):
+                self.close(self.over(a, left) @ self.over(b, right), a @ b)
+        batch = numbers(2, 4, 8)
+        self.close(self.over(batch, 0) @ self.over(b, None), batch @ b)
+        self.close(self.over(batch, 0) @ self.over(numbers(2, 8, 3) * 0 + 1, 0), batch.sum(-1, keepdims=True).repeat(3, -1))
+        self.close(self.over(a, 0) @ self.over(b[:, 0], None), a @ b[:, 0])
+
+    def test_movement(self):
+        array = numbers(4, 6, 2)
+        x = self.over(array, 1)
+        self.close(x.permute(2, 0, 1), array.transpose(2, 0, 1))
+        self.close(x.transpose(0, 1), array.swapaxes(0, 1))
+        self.close(x.reshape(2, 2, 6, 2), array.reshape(2, 2, 6, 2))
+        self.close(x.reshape(4, 12), array.reshape(4, 12))
+        self.close(x.unsqueeze(0).expand(3, 4, 6, 2), numpy.broadcast_to(array, (3, 4, 6, 2)))
+        self.close(x[1:3], array[1:3])
+        self.close(x[2, :, None, 1], array[2, :, None, 1])
+        self.close(x[:, 1:4], array[:, 1:4])
+        self.close(x.flip(1), numpy.flip(array, 1))
+        with self.assertRaisesRegex(RuntimeError, "would go to other devices"):
+            x.reshape(24, 2)
+
+    def test_every_device_has_the_same_bits(self):
+        x = self.over(numbers(12 * 40, 5), 0, self.many).sum(0)
+        parts = [part.numpy().tobytes() for part in x.whole()._parts]
+        self.assertEqual(len(set(parts)), 1)
+
+    def gradients(self, function, arrays, axes):
+        """Of the function of leaves over devices, and of leaves on one."""
+        single = [Tensor(one, requires_grad=True) for one in arrays]
+        with Tensor.train():
+            function(*single).backward()
+        for over in axes:
+            leaves = [Tensor(one, context=self.here, requires_grad=True).shard_(self.two, axis)
+                      for one, axis in zip(arrays, over)]
+            with Tensor.train():
+                function(*leaves).backward()
+            for leaf, alone in zip(leaves, single):
+                self.close(leaf.grad, alone.grad.numpy(), 1e-4)
+
+    def test_gradients(self):
+        self.gradients(lambda x, w: (x @ w).relu().square().mean(), [numbers(4, 6), numbers(6, 8)],
+                       [(0, None), (None, None), (None, 1), (1, 0), (0, 0), (1, None), (None, 0)])
+        # Statistics of all parts in the middle.
+        self.gradients(lambda x, w: (((x - x.mean(0)) / (x.var(0) + 1).sqrt()) * w).exp().mean(),
+                       [numbers(4, 6), numbers(6)], [(0, None), (1, 0), (None, None)])
+        self.gradients(lambda x, w: (x.softmax(0) * w).sum(), [numbers(4, 6), numbers(4, 6)], [(0, 1), (0, 0)])
+        self.gradients(lambda x, w: x.sparse_categorical_crossentropy(Tensor([1, 2, 0, 3]).shard_like(x)) + w.square().sum()
+                       if hasattr(x, "_parts") and x.axis == 0 else
+                       x.sparse_categorical_crossentropy(Tensor([1, 2, 0, 3])) + w.square().sum(),
+                       [numbers(4, 5), numbers(2)], [(0, None)])
+
+    # What reached each part of a tensor that was on one device reaches it.
+    def test_gradients_of_what_was_spread(self):
+        array = numbers(4, 3)
+        for axis in (0, None):
+            x = Tensor(array, context=self.here, requires_grad=True)
+            with Tensor.train():
+                (x.shard(self.two, axis) * 3).square().sum().backward()
+            self.close(x.grad, 18 * array)
+
+    def train(self, spread, kind, steps=4):
+        """A network with batch norm; its state, and the losses."""
+        Tensor.manual_seed(3)
+        tiny.Tensor.training = True
+        layers = [nn.Conv2d(1, 4, 3, bias=False), nn.BatchNorm(4), Tensor.relu, lambda x: x.flatten(1), nn.Linear(64, 5)]
+        rng, losses = numpy.random.default_rng(1), []
+        try:
+            # Parameters are made in the default context, and go where the data is.
+            parameters = nn.state.get_parameters(layers)
+            buffers = [layers[1].running_mean, layers[1].running_var, layers[1].num_batches_tracked]
+            if spread:
+                for one in {id(one): one for one in [*parameters, *buffers]}.values():
+                    one.shard_(self.two)
+            trained = [one for one in parameters if one.requires_grad is not False]
+            optimizer = kind([one for one in trained if all(one is not other for other in buffers)])
+            for _ in range(steps):
+                x = Tensor(rng.standard_normal((8, 1, 6, 6)).astype(numpy.float32))
+                y = Tensor(rng.integers(0, 5, 8))
+                if spread:
+                    x, y = x.shard(self.two, 0), y.shard(self.two, 0)
+                optimizer.zero_grad()
+                loss = x.sequential(layers).sparse_categorical_crossentropy(y)
+                loss.backward()
+                optimizer.step()
+                losses.append(loss.item())
+        finally:
+            tiny.Tensor.training = False
+        return losses, [one.numpy() for one in [*parameters, *buffers]], parameters
+
+    def equals_one_device(self, kind):
+        alone, values, _ = self.train(False, kind)
+        losses, spread, parameters = self.train(True, kind)
+        numpy.testing.assert_allclose(losses, alone, rtol=1e-4)
+        for one, wanted in zip(spread, values):
+            numpy.testing.assert_allclose(one, wanted, rtol=2e-3, atol=2e-4)
+        # Copies stay copies.
+        for one in parameters:
+            self.assertEqual(len({part.numpy().tobytes() for part in one._parts}), 1)
+
+    def test_training_by_sgd(self):
+        self.equals_one_device(lambda parameters: optim.SGD(parameters, 0.1, momentum=0.9))
+
+    def test_training_by_adamw(self):
+        self.equals_one_device(lambda parameters: optim.AdamW(parameters, 0.01))
+
+    def test_mistakes(self):
+        x = self.over(numbers(4, 2), 0)
+        with self.assertRaisesRegex(RuntimeError, "shard\\(\\) puts it there too"):
+            x + Tensor(numbers(4, 2))
+        with self.assertRaisesRegex(RuntimeError, "shard\\(\\) puts it there too"):
+            Tensor(numbers(4, 2)) * x
+        with self.assertRaisesRegex(NotImplementedError, "to\\(\\) brings it to one device"):
+            x.data_ptr()
+        with self.assertRaisesRegex(TypeError, "all over the same devices"):
+            optim.SGD([x, Tensor([1.0])])
+        with self.assertRaisesRegex(RuntimeError, "over"):
+            x + self.over(numbers(4, 2), 0, self.two[::-1])
+        with self.assertRaises(ValueError):
+            Tensor([1.0, 2.0]).shard([])
+        with self.assertRaises(Exception):  # made of nobody's handle
+            Tensor.cat(Tensor(numbers(4, 2)), x)
+
+    def test_writes(self):
+        x = self.over(numbers(4, 2), 0)
+        array = numbers(4, 2)
+        x.assign(self.over(array, None))
+        self.close(x, array)
+        before = x.sum(0).numpy()
+        x.assign(x * 2).realize()
+        self.close(x.sum(0), before * 2)
+
+
+if __name__ == "__main__":
+    unittest.main()

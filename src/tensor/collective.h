@@ -1,0 +1,35 @@
+// Values of several devices put together, each result on all of them.
+//
+// A ring: each device takes from the one before it and gives to the one behind it, a part of the
+// elements at a time, so that what goes over a link does not grow with the number of devices.
+//   Order      Part k is combined along the ring from device k on, whoever asks: a result has the
+//              same bits on every device and in every run, and on devices of any kind.
+//   Now        The tensors are computed and the results have memory: each context has a graph of
+//              its own, which knows nothing of the others.
+//   Processes  With a ring of processes (may be null: this one alone) the tensors of all are
+//              meant, in the order of their ranks; each gives as many, of one shape and dtype.
+//   Locks      Who calls has the contexts of all tensors.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "runtime/processes.h"
+#include "tensor/tensor.h"
+
+namespace tiny {
+
+enum class Combining : uint8_t { Sum, Product, Max, Min, Mean };
+
+// out[i] = what element i of all tensors comes to, one result for each tensor, on its device, of
+// their shape and dtype.  16-bit floats are combined as float32 and rounded once; a mean is a sum
+// that is divided at the end, of floats alone.
+std::vector<Tensor> allreduce(std::span<Tensor* const> tensors, Combining how,
+                              const Processes* processes);
+
+// The tensors, one after the other along an axis, on the device of each.
+std::vector<Tensor> allgather(std::span<Tensor* const> tensors, int64_t axis,
+                              const Processes* processes);
+
+}  // namespace tiny

@@ -1,0 +1,368 @@
+// Tensors of several devices combined and gathered: the same bits on each, whatever devices they
+// are.  Of CUDA's devices there are three of the emulated driver, of OpenCL's PoCL's twice.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/support/api_values.h"
+#include "tests/support/fake_cuda.h"
+#include "tiny.h"
+
+namespace {
+
+using tiny::testing::Dims;
+using tiny::testing::error_has;
+using Floats = std::vector<float>;
+using Tensors = std::vector<tiny_tensor*>;
+
+// Contexts of several devices; of one that is there once, contexts of their own.
+class Members : protected tiny::testing::ApiValues {
+ protected:
+  void open_all(const std::vector<std::string>& devices) {
+    open(devices[0].c_str());
+    contexts_.push_back(context_);
+    for (size_t i = 1; i < devices.size(); ++i) {
+      tiny_context* context = nullptr;
+      if (devices[i] == devices[0])
+        context = make_context(devices[i].c_str());
+      else if (tiny_context_on_device(context_, devices[i].c_str(), &context) != TINY_OK)
+        missing_ = tiny_last_error();
+      contexts_.push_back(context);
+    }
+  }
+  void close_all() {
+    for (size_t i = 1; i < contexts_.size(); ++i) tiny_context_release(contexts_[i]);
+    close();
+  }
+  template <class T>
+  tiny_tensor* made(size_t member, tiny_dtype dtype, const Dims& dims,
+                    const std::vector<T>& values) {
+    tiny_tensor* t = nullptr;
+    const tiny_status status =
+        tiny_tensor_from_data(contexts_[member], dtype, dims.data(), dims.size(), values.data(),
+                              values.size() * sizeof(T), &t);
+    return keep(status, t);
+  }
+  // Element i of member m is value(m, i), a float32.
+  template <class Value>
+  Tensors floats_of(const Dims& dims, int64_t count, Value value) {
+    Tensors all;
+    for (size_t m = 0; m < contexts_.size(); ++m) {
+      Floats values;
+      for (int64_t i = 0; i < count; ++i) values.push_back(value(m, i));
+      all.push_back(made(m, TINY_FLOAT32, dims, values));
+    }
+    return all;
+  }
+  Tensors reduced(tiny_reduce_op op, const Tensors& tensors) {
+    Tensors outs(tensors.size());
+    EXPECT_EQ(tiny_allreduce(tensors.data(), tensors.size(), op, nullptr, outs.data(), outs.size()),
+              TINY_OK)
+        << tiny_last_error();
+    for (tiny_tensor* one : outs) keep(one);
+    return outs;
+  }
+  Tensors gathered(const Tensors& tensors, int64_t axis) {
+    Tensors outs(tensors.size());
+    EXPECT_EQ(
+        tiny_allgather(tensors.data(), tensors.size(), axis, nullptr, outs.data(), outs.size()),
+        TINY_OK)
+        << tiny_last_error();
+    for (tiny_tensor* one : outs) keep(one);
+    return outs;
+  }
+  static std::string device_of(const tiny_tensor* tensor) {
+    const char* name = nullptr;
+    EXPECT_EQ(tiny_tensor_device(tensor, &name), TINY_OK);
+    return name;
+  }
+
+  std::vector<tiny_context*> contexts_;
+  std::string missing_;
+};
+
+struct Ring {
+  const char* name;
+  std::vector<std::string> devices;
+};
+
+class Collective : public ::testing::TestWithParam<Ring>, protected Members {
+ protected:
+  void SetUp() override {
+    const std::string kind = GetParam().devices[0];
+    if (kind == "cuda" && !fake_.is_there()) GTEST_SKIP() << tiny::testing::kNoFakeCuda;
+    if (kind == "cuda") fake_.reset();
+    setenv("FAKE_CUDA_DEVICES", "3", 1);
+    // Each is a device of PoCL's; drivers read it when they are opened.
+    setenv("POCL_DEVICES", "pthread pthread", 1);
+    open_all(GetParam().devices);
+    if (!missing_.empty()) GTEST_SKIP() << missing_;
+  }
+  void TearDown() override {
+    close_all();
+    unsetenv("FAKE_CUDA_DEVICES");
+    if (!fake_.is_there()) return;
+    EXPECT_EQ(fake_.left(), "");
+    fake_.reset();
+  }
+  size_t members() const { return contexts_.size(); }
+
+ private:
+  const tiny::testing::FakeCuda fake_;
+};
+
+TEST_P(Collective, SumsOfAnySizeAreOnEachDevice) {
+  for (const int64_t count : {0, 1, 63, 64, 65, 257, 1000}) {
+    const auto value = [](size_t m, int64_t i) { return static_cast<float>(i % 50 + 1000 * m); };
+    const Tensors all = floats_of({count}, count, value);
+    const Tensors sums = reduced(TINY_SUM, all);
+    Floats want;
+    for (int64_t i = 0; i < count; ++i) {
+      want.push_back(0);
+      for (size_t m = 0; m < members(); ++m) want.back() += value(m, i);
+    }
+    for (size_t m = 0; m < members(); ++m) {
+      EXPECT_EQ(device_of(sums[m]), device_of(all[m]));
+      EXPECT_EQ(shape(sums[m]), Dims{count});
+      EXPECT_EQ(read(sums[m]), want) << "member " << m << " of " << count << " elements";
+    }
+    // What was given is as it was.
+    EXPECT_EQ(read(all[0]).size(), want.size());
+    if (count > 1) {
+      EXPECT_EQ(read(all[0])[1], value(0, 1));
+    }
+  }
+}
+
+TEST_P(Collective, EachDeviceHasTheSameBitsInEveryRun) {
+  const auto value = [](size_t m, int64_t i) {
+    return std::ldexp(static_cast<float>((i * 7919 + static_cast<int64_t>(m) * 104729) % 65537),
+                      static_cast<int>(i % 30)) *
+           (i % 3 == 0 ? -1.f : 1.f) / 3;
+  };
+  const Tensors all = floats_of({20, 50}, 1000, value);
+  const Floats first = read(reduced(TINY_SUM, all)[0]);
+  for (int run = 0; run < 2; ++run)
+    for (const tiny_tensor* one : reduced(TINY_SUM, all)) {
+      const Floats got = read(one);
+      EXPECT_EQ(std::memcmp(got.data(), first.data(), first.size() * sizeof(float)), 0);
+    }
+  // Part k is combined from device k on.
+  const int64_t n = static_cast<int64_t>(members());
+  const int64_t part = ((1000 + n - 1) / n + 63) / 64 * 64;
+  for (int64_t i = 0; i < 1000; ++i) {
+    float sum = value(static_cast<size_t>(i / part), i);
+    for (int64_t step = 1; step < n; ++step)
+      sum += value(static_cast<size_t>((i / part + step) % n), i);
+    EXPECT_EQ(first[static_cast<size_t>(i)], sum) << i;
+  }
+}
+
+TEST_P(Collective, OtherWaysToCombine) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const Tensors all = floats_of({4}, 4, [&](size_t m, int64_t i) {
+    if (i == 3 && m == 1) return nan;
+    return static_cast<float>(i == 2 ? m : i) - 1;
+  });
+  const auto last = static_cast<float>(members());
+  for (const tiny_tensor* one : reduced(TINY_REDUCE_MAX, all)) {
+    const Floats got = read(one);
+    EXPECT_EQ((Floats{got.begin(), got.begin() + 3}), (Floats{-1, 0, last - 2}));
+    EXPECT_TRUE(std::isnan(got[3]));
+  }
+  EXPECT_EQ(read(reduced(TINY_REDUCE_MIN, all)[1])[2], -1);
+  EXPECT_EQ(read(reduced(TINY_PROD, all)[0])[0], members() % 2 == 0 ? 1 : -1);
+  EXPECT_EQ(read(reduced(TINY_MEAN, all)[1])[2], (last - 1) / 2 - 1);
+}
+
+// 1 and 2^-11 from each other device: added to 1 as float16, whose step there is 2^-10, none of
+// them would change it.
+TEST_P(Collective, NarrowFloatsAreSummedInFloat32) {
+  constexpr uint16_t kOne = 0x3c00, kSmall = 0x1000;  // 1, 2^-11
+  Tensors all;
+  for (size_t m = 0; m < members(); ++m)
+    all.push_back(
+        made<uint16_t>(m, TINY_FLOAT16, {100}, std::vector<uint16_t>(100, m ? kSmall : kOne)));
+  // 1 + (n - 1) 2^-11 rounded once, halves to even.
+  const auto want = static_cast<uint16_t>(kOne + std::array{0, 1, 2}[members() - 2]);
+  for (const tiny_tensor* one : reduced(TINY_SUM, all))
+    EXPECT_EQ(read<uint16_t>(one), std::vector<uint16_t>(100, want));
+}
+
+TEST_P(Collective, IntegersAreExactAndKeepTheirDtype) {
+  Tensors all;
+  for (size_t m = 0; m < members(); ++m)
+    all.push_back(made<int8_t>(m, TINY_INT8, {70}, std::vector<int8_t>(70, 100)));
+  const auto want = static_cast<int8_t>(100 * members());
+  for (const tiny_tensor* one : reduced(TINY_SUM, all))
+    EXPECT_EQ(read<int8_t>(one), std::vector<int8_t>(70, want));
+  Tensors outs(members());
+  EXPECT_EQ(tiny_allreduce(all.data(), all.size(), TINY_MEAN, nullptr, outs.data(), outs.size()),
+            TINY_ERROR_DTYPE);
+  EXPECT_TRUE(error_has("a mean of int8: floats are wanted")) << tiny_last_error();
+}
+
+// Not computed yet, and in another order of elements; a constant.
+TEST_P(Collective, ValuesAreComputedFirst) {
+  Tensors all, parts;
+  for (tiny_tensor* one : floats_of({2, 3}, 6, [](size_t m, int64_t i) {
+         return static_cast<float>(i + 10 * static_cast<int64_t>(m));
+       })) {
+    tiny_tensor *twice = nullptr, *turned = nullptr, *full = nullptr;
+    tiny_context* context = nullptr;
+    const int64_t axes[] = {1, 0}, dims[] = {5};
+    ASSERT_EQ(tiny_binary(TINY_ADD, one, one, &twice), TINY_OK);
+    ASSERT_EQ(tiny_permute(keep(twice), axes, 2, &turned), TINY_OK);
+    all.push_back(keep(turned));
+    ASSERT_EQ(tiny_tensor_context(one, &context), TINY_OK);
+    ASSERT_EQ(tiny_full(context, TINY_FLOAT32, dims, 1, 0.5, &full), TINY_OK);
+    tiny_context_release(context);
+    parts.push_back(keep(full));
+  }
+  Floats want;
+  const auto n = static_cast<float>(members());
+  for (const float i : {0.f, 3.f, 1.f, 4.f, 2.f, 5.f}) want.push_back(2 * n * i + 10 * n * (n - 1));
+  for (const tiny_tensor* one : reduced(TINY_SUM, all)) {
+    EXPECT_EQ(shape(one), (Dims{3, 2}));
+    EXPECT_EQ(read(one), want);
+  }
+  EXPECT_EQ(read(reduced(TINY_SUM, parts)[1]), Floats(5, n / 2));
+}
+
+TEST_P(Collective, ResultsShareNothing) {
+  const Tensors all = floats_of({2}, 2, [](size_t, int64_t i) { return static_cast<float>(i); });
+  const Tensors sums = reduced(TINY_SUM, all);
+  tiny_tensor* other = made<float>(0, TINY_FLOAT32, {2}, {7, 8});
+  ASSERT_EQ(tiny_assign(sums[0], other), TINY_OK) << tiny_last_error();
+  EXPECT_EQ(read(sums[0]), (Floats{7, 8}));
+  EXPECT_EQ(read(sums[1]), (Floats{0, static_cast<float>(members())}));
+  EXPECT_EQ(read(all[0]), (Floats{0, 1}));
+}
+
+TEST_P(Collective, PartsAreGatheredAlongAnAxis) {
+  const auto value = [](size_t m, int64_t i) {
+    return static_cast<float>(m * 100) + static_cast<float>(i);
+  };
+  const Tensors all = floats_of({2, 3}, 6, value);
+  const auto n = static_cast<int64_t>(members());
+  for (const int64_t axis : {0, 1, -1}) {
+    Floats want;
+    for (int64_t row = 0; row < (axis == 0 ? 2 * n : 2); ++row)
+      for (int64_t column = 0; column < (axis == 0 ? 3 : 3 * n); ++column) {
+        const int64_t m = axis == 0 ? row / 2 : column / 3;
+        want.push_back(value(static_cast<size_t>(m), row % 2 * 3 + column % 3));
+      }
+    const Tensors outs = gathered(all, axis);
+    for (size_t m = 0; m < members(); ++m) {
+      EXPECT_EQ(device_of(outs[m]), device_of(all[m]));
+      EXPECT_EQ(shape(outs[m]), axis == 0 ? (Dims{2 * n, 3}) : (Dims{2, 3 * n}));
+      EXPECT_EQ(read(outs[m]), want) << "axis " << axis << ", member " << m;
+    }
+  }
+}
+
+TEST_P(Collective, LargeOnesGoPieceByPiece) {
+  constexpr int64_t kCount = (3 << 20) + 5;
+  const auto value = [](size_t m, int64_t i) {
+    return static_cast<float>((i + static_cast<int64_t>(m)) % 1000);
+  };
+  const Tensors sums = reduced(TINY_SUM, floats_of({kCount}, kCount, value));
+  const Floats got = read(sums.back());
+  for (int64_t i = 0; i < kCount; i += 997) {
+    float want = 0;
+    for (size_t m = 0; m < members(); ++m) want += value(m, i);
+    ASSERT_EQ(got[static_cast<size_t>(i)], want) << i;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Rings, Collective,
+                         ::testing::Values(Ring{"Cpu", {"cpu", "cpu", "cpu", "cpu"}},
+                                           Ring{"Mixed", {"cpu", "far", "interp"}},
+                                           Ring{"OpenCL", {"opencl", "opencl:1"}},
+                                           Ring{"Cuda", {"cuda", "cuda:1", "cuda:2"}}),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+class CollectiveMistakes : public ::testing::Test, protected Members {
+ protected:
+  void SetUp() override { open_all({"cpu", "far"}); }
+  void TearDown() override { close_all(); }
+};
+
+TEST_F(CollectiveMistakes, AreNamed) {
+  tiny_tensor* a = made<float>(0, TINY_FLOAT32, {2}, {1, 2});
+  tiny_tensor* b = made<float>(1, TINY_FLOAT32, {1, 2}, {1, 2});
+  tiny_tensor* c = made<int32_t>(1, TINY_INT32, {2}, {1, 2});
+  tiny_tensor *outs[2] = {a, a}, *both[] = {a, b};
+  EXPECT_EQ(tiny_allreduce(both, 2, TINY_SUM, nullptr, outs, 2), TINY_ERROR_SHAPE);
+  EXPECT_TRUE(error_has("tensors of shapes [2] and [1, 2]")) << tiny_last_error();
+  EXPECT_EQ(outs[0], nullptr);
+  both[1] = c;
+  EXPECT_EQ(tiny_allgather(both, 2, 0, nullptr, outs, 2), TINY_ERROR_DTYPE);
+  EXPECT_TRUE(error_has("tensors of float32 and int32")) << tiny_last_error();
+  both[1] = a;
+  EXPECT_EQ(tiny_allgather(both, 2, 1, nullptr, outs, 2), TINY_ERROR_SHAPE);
+  EXPECT_TRUE(error_has("axis 1 of shape [2]")) << tiny_last_error();
+  EXPECT_EQ(tiny_allreduce(both, 2, TINY_ANY, nullptr, outs, 2), TINY_ERROR_INVALID_ARGUMENT);
+  EXPECT_TRUE(error_has("unknown op 5; known: TINY_SUM (0)")) << tiny_last_error();
+  EXPECT_EQ(tiny_allreduce(both, 2, TINY_SUM, nullptr, outs, 1), TINY_ERROR_INVALID_ARGUMENT);
+  EXPECT_TRUE(error_has("room for 1 results of 2 tensors")) << tiny_last_error();
+  EXPECT_EQ(tiny_allreduce(both, 0, TINY_SUM, nullptr, outs, 0), TINY_ERROR_INVALID_ARGUMENT);
+  both[1] = nullptr;
+  EXPECT_EQ(tiny_allreduce(both, 2, TINY_SUM, nullptr, outs, 2), TINY_ERROR_INVALID_ARGUMENT);
+  EXPECT_TRUE(error_has("tensors[1] is NULL")) << tiny_last_error();
+  // An input of a program has no elements.
+  both[1] = input({2});
+  EXPECT_EQ(tiny_allreduce(both, 2, TINY_SUM, nullptr, outs, 2), TINY_ERROR_INVALID_ARGUMENT);
+}
+
+TEST_F(CollectiveMistakes, ATransportThatIsNotThereIsTold) {
+  tiny_processes* processes = nullptr;
+  EXPECT_EQ(tiny_processes_open("libno_such_transport.so", &processes), TINY_ERROR_UNSUPPORTED);
+  EXPECT_EQ(processes, nullptr);
+  EXPECT_TRUE(error_has("no transport between processes: libno_such_transport.so"))
+      << tiny_last_error();
+  EXPECT_EQ(tiny_processes_open("libm.so.6", &processes), TINY_ERROR_UNSUPPORTED);
+  EXPECT_TRUE(error_has("libm.so.6 is no transport")) << tiny_last_error();
+  tiny_processes_release(nullptr);
+  int64_t rank = 1;
+  EXPECT_EQ(tiny_processes_rank(nullptr, &rank), TINY_ERROR_INVALID_ARGUMENT);
+}
+
+// One context may have several of the tensors.
+TEST_F(CollectiveMistakes, ADeviceMayTakePartTwice) {
+  tiny_tensor* all[] = {made<float>(0, TINY_FLOAT32, {2}, {1, 2}),
+                        made<float>(0, TINY_FLOAT32, {2}, {3, 4}),
+                        made<float>(1, TINY_FLOAT32, {2}, {5, 6})};
+  const Tensors sums = reduced(TINY_SUM, {all, all + 3});
+  for (const tiny_tensor* one : sums) EXPECT_EQ(read(one), (Floats{9, 12}));
+  EXPECT_EQ(read(reduced(TINY_SUM, {all, all + 1})[0]), (Floats{1, 2}));
+}
+
+// In either order of the devices, from two threads.
+TEST_F(CollectiveMistakes, ThreadsDoNotWaitForEachOther) {
+  tiny_tensor* here = made<float>(0, TINY_FLOAT32, {300}, Floats(300, 1));
+  tiny_tensor* there = made<float>(1, TINY_FLOAT32, {300}, Floats(300, 2));
+  const auto sum = [](Tensors all) {
+    for (int i = 0; i < 20; ++i) {
+      tiny_tensor* outs[2] = {};
+      ASSERT_EQ(tiny_allreduce(all.data(), 2, TINY_SUM, nullptr, outs, 2), TINY_OK)
+          << tiny_last_error();
+      Floats got(300);
+      ASSERT_EQ(tiny_tensor_read(outs[1], got.data(), got.size() * sizeof(float)), TINY_OK);
+      EXPECT_EQ(got, Floats(300, 3));
+      for (tiny_tensor* one : outs) tiny_tensor_release(one);
+    }
+  };
+  std::thread forth([&] { sum({here, there}); }), back([&] { sum({there, here}); });
+  forth.join();
+  back.join();
+}
+
+}  // namespace
