@@ -61,6 +61,17 @@ class Sharding(unittest.TestCase):
         self.assertIs(x.shard_(self.two, 0), x)
         self.close(x, array)
 
+    def test_copies_by_to(self):
+        array = numbers(3)
+        x = Tensor(array, context=self.here).to(tuple(self.two))
+        self.assertEqual((x.axis, len(x.device)), (None, 2))
+        self.close(x + 1, array + 1)
+        y = Tensor(array, context=self.here)
+        self.assertIs(y.to_(tuple(self.two)), y)
+        self.close(x + y, 2 * array)
+        if NAMES != ["partitions"]:
+            self.close(Tensor(array, device=tuple(self.two)) * y, array * array)
+
     def test_elements(self):
         a, b, row = numbers(4, 6), numbers(4, 6), numbers(6)
         for left in (0, 1, None):
@@ -205,6 +216,8 @@ class Sharding(unittest.TestCase):
             Tensor(numbers(4, 2)) * x
         with self.assertRaisesRegex(NotImplementedError, "to\\(\\) brings it to one device"):
             x.data_ptr()
+        with self.assertRaisesRegex(NotImplementedError, "where one device's is wanted"):
+            tiny.TinyJit(lambda x: (x * 2).realize())(x)
         with self.assertRaisesRegex(TypeError, "all over the same devices"):
             optim.SGD([x, Tensor([1.0])])
         with self.assertRaisesRegex(RuntimeError, "over"):

@@ -355,6 +355,11 @@ class Sharded(Tensor):
     mT = property(lambda self: self.transpose(-2, -1))
 
     @property
+    def context(self):
+        """It has one for each device; who asks takes no tensors over several, as TinyJit."""
+        raise NotImplementedError(f"a tensor over {', '.join(self.device)} where one device's is wanted: to() brings it there")
+
+    @property
     def shape(self):
         shape = list(self._parts[0].shape)
         if isinstance(self._axis, int):
