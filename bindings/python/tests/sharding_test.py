@@ -124,6 +124,32 @@ class Sharding(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "would go to other devices"):
             x.reshape(24, 2)
 
+    def test_layers(self):
+        ids, table = RANDOM.integers(0, 7, (4, 3)), numbers(7, 8)
+        x = self.over(table, None)[self.over(ids, 0)]
+        self.assertEqual(x.axis, 0)
+        self.close(x, table[ids])
+        self.close(self.over(table, 1)[self.over(ids, 0)], table[ids])
+        layers = [nn.Embedding(7, 8), nn.LayerNorm(8), lambda x: x.scaled_dot_product_attention(x, x, is_causal=True),
+                  nn.Linear(8, 5), lambda x: x.log_softmax(-1)]
+        wanted = Tensor(ids).sequential(layers).numpy()
+        for parameter in nn.state.get_parameters(layers):
+            parameter.shard_(self.two)
+        for axis in (0, None):
+            made = self.over(ids, axis).sequential(layers)
+            self.assertEqual(made.axis, axis)
+            self.close(made, wanted)
+        images, kernel, bias = numbers(4, 2, 5, 5), numbers(3, 2, 3, 3), numbers(3)
+        wanted = Tensor(images).conv2d(Tensor(kernel), Tensor(bias)).numpy()
+        for axis in (0, None):
+            self.close(self.over(images, axis).conv2d(self.over(kernel, None), bias=self.over(bias, None)), wanted)
+        with Tensor.train():
+            dropped = self.over(numpy.ones((4, 100), numpy.float32), 0).dropout(0.5)
+            self.assertEqual(dropped.axis, 0)
+            self.assertLess(abs(dropped.mean().item() - 1), 0.3)
+            with self.assertRaisesRegex(NotImplementedError, "of copies"):
+                self.over(numbers(4), None).dropout(0.5)
+
     def test_every_device_has_the_same_bits(self):
         x = self.over(numbers(12 * 40, 5), 0, self.many).sum(0)
         parts = [part.numpy().tobytes() for part in x.whole()._parts]
