@@ -258,6 +258,10 @@ class Sharding(unittest.TestCase):
         array = numbers(4, 2)
         x.assign(self.over(array, None))
         self.close(x, array)
+        for axis in (0, None):
+            source = Tensor(array, context=self.here).realize()
+            source.shard(self.two, axis).assign(self.over(array + 1, None)).realize()
+            self.close(source, array)
         before = x.sum(0).numpy()
         x.assign(x * 2).realize()
         self.close(x.sum(0), before * 2)

@@ -75,7 +75,7 @@ def _copies(source, contexts):
 def spread(source, contexts, axis):
     """A tensor over the devices of the contexts: a part for each along an axis, or a copy."""
     if axis is None:
-        parts = _copies(_value_of(source), contexts)
+        parts = _copies(_value_of(source).clone(), contexts)  # writes to the one on its own device are no writes to it
     else:
         slices = [_slice_of(_value_of(source), axis, i, len(contexts)).contiguous() for i in range(len(contexts))]
         parts = [part for one, context in zip(slices, contexts) for part in _copies(one, [context])]
