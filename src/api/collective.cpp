@@ -1,48 +1,51 @@
 // Calls over tensors of several devices at once, and of several processes.
-#include <algorithm>
 #include <functional>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "api/boundary.h"
 #include "api/processes_handle.h"
 #include "tensor/collective.h"
+#include "tensor/elementwise.h"
 
 namespace tiny {
 
 namespace {
 
-constexpr Named<Combining> kCombining[] = {
-    {TINY_SUM, "TINY_SUM", Combining::Sum},
-    {TINY_PROD, "TINY_PROD", Combining::Product},
-    {TINY_REDUCE_MAX, "TINY_REDUCE_MAX", Combining::Max},
-    {TINY_REDUCE_MIN, "TINY_REDUCE_MIN", Combining::Min},
-    {TINY_MEAN, "TINY_MEAN", Combining::Mean},
+using Combine = decltype(Combining::combine);
+constexpr Named<Combine> kCombining[] = {
+    {TINY_SUM, "TINY_SUM", add},
+    {TINY_PROD, "TINY_PROD", mul},
+    {TINY_REDUCE_MAX, "TINY_REDUCE_MAX", maximum},
+    {TINY_REDUCE_MIN, "TINY_REDUCE_MIN", minimum},
+    {TINY_MEAN, "TINY_MEAN", add},
 };
 
-// Has the contexts of all tensors for one call, each once.  In the order of their addresses, so
-// that two such calls do not wait for each other.
-class BuildingAll {
- public:
-  BuildingAll(tiny_tensor* const* tensors, size_t count) {
-    std::vector<tiny_context*> contexts;
-    for (size_t i = 0; i < count; ++i) contexts.push_back(tensors[i]->context);
-    std::ranges::sort(contexts);
-    const auto same = std::ranges::unique(contexts);
-    contexts.erase(same.begin(), same.end());
-    for (tiny_context* one : contexts) entered_.push_back(std::make_unique<Building>(*one));
-  }
-  BuildingAll(const BuildingAll&) = delete;
-  BuildingAll& operator=(const BuildingAll&) = delete;
-  // What was entered last is left first.
-  ~BuildingAll() {
-    while (!entered_.empty()) entered_.pop_back();
-  }
+// Has contexts for one call: what was entered last is left first, also where one cannot be had.
+struct Entered {
+  Entered(std::unique_ptr<Entered> b, tiny_context& context)
+      : before(std::move(b)), building(context) {}
 
- private:
-  std::vector<std::unique_ptr<Building>> entered_;
+  std::unique_ptr<Entered> before;
+  Building building;
 };
+
+// The contexts of all tensors, each once.  In the order of their addresses, so that two such calls
+// do not wait for each other.
+std::unique_ptr<Entered> enter_all(tiny_tensor* const* tensors, size_t count) {
+  std::unique_ptr<Entered> entered;
+  tiny_context* next = nullptr;
+  do {
+    tiny_context* const last = std::exchange(next, nullptr);
+    for (size_t i = 0; i < count; ++i)
+      if (tiny_context* const one = tensors[i]->context; one > last && (!next || one < next))
+        next = one;
+    if (next) entered = std::make_unique<Entered>(std::move(entered), *next);
+  } while (next);
+  return entered;
+}
 
 using Together = std::function<std::vector<Tensor>(std::span<Tensor* const>, const Processes*)>;
 
@@ -59,7 +62,7 @@ tiny_status produce_together(const char* call, tiny_tensor* const* tensors, size
             tensor_count, " tensors");
     for (size_t i = 0; i < count; ++i) required(tensors[i], cat("tensors[", i, "]").c_str());
     const Processes* const ring = processes ? required(processes, "processes").core.get() : nullptr;
-    const BuildingAll building(tensors, count);
+    const std::unique_ptr<Entered> entered = enter_all(tensors, count);
     const std::vector<Tensor*> values = values_in(tensors, count);
     std::vector<Tensor> results = together(values, ring);
     std::vector<std::unique_ptr<tiny_tensor>> made;
@@ -84,8 +87,9 @@ tiny_status tiny_allreduce(tiny_tensor* const* tensors, size_t tensor_count, tin
                            const tiny_processes* processes, tiny_tensor** outs, size_t count) {
   return tiny::produce_together(
       __func__, tensors, tensor_count, processes, outs, count, [op](auto values, auto* ring) {
-        using Rows = std::span<const tiny::Named<tiny::Combining>>;
-        return tiny::allreduce(values, tiny::find(Rows(tiny::kCombining), op, "op"), ring);
+        using Rows = std::span<const tiny::Named<tiny::Combine>>;
+        return tiny::allreduce(
+            values, {tiny::find(Rows(tiny::kCombining), op, "op"), op == TINY_MEAN, op}, ring);
       });
 }
 

@@ -37,22 +37,6 @@ class Cut {
   int64_t size_;
 };
 
-Tensor combine(Combining how, const Tensor& a, const Tensor& b) {
-  switch (how) {
-    case Combining::Sum:
-    case Combining::Mean:
-      return add(a, b);
-    case Combining::Product:
-      return mul(a, b);
-    case Combining::Max:
-      return maximum(a, b);
-    case Combining::Min:
-      return minimum(a, b);
-  }
-  invariant(false, "a way to combine");
-  return a;
-}
-
 // Elements that lie together on a device.
 struct Piece {
   Ref<Storage> storage;
@@ -161,7 +145,7 @@ class Member {
   }
 
   // What the device before has come to, with the part here.
-  void take(int64_t part, const Member& from, Combining how) {
+  void take(int64_t part, const Member& from, const Combining& how) {
     const int64_t size = cut_.size(part);
     if (size == 0) return;
     const Ref<Storage> came = context_->allocate(size * dtype_.bytes());
@@ -170,7 +154,7 @@ class Member {
   }
   // The part is combined; with those of other processes it becomes the result, divided by
   // `divisor`.
-  void finish(int64_t part, Combining how, int64_t divisor, const Processes* processes) {
+  void finish(int64_t part, const Combining& how, int64_t divisor, const Processes* processes) {
     if (cut_.size(part) == 0) return;
     const int64_t count = processes ? processes->count() : 1;
     const int64_t rank = processes ? processes->rank() : 0;
@@ -210,10 +194,10 @@ class Member {
 
  private:
   static size_t at(int64_t i) { return static_cast<size_t>(i); }
-  Ref<Storage> combined(Combining how, const Ref<Storage>& a, const Ref<Storage>& b,
+  Ref<Storage> combined(const Combining& how, const Ref<Storage>& a, const Ref<Storage>& b,
                         int64_t size) const {
-    Tensor both = combine(how, of_storage(context_, dtype_, {size}, a),
-                          of_storage(context_, dtype_, {size}, b));
+    Tensor both = how.combine(of_storage(context_, dtype_, {size}, a),
+                              of_storage(context_, dtype_, {size}, b));
     return row_major_memory(both);
   }
 
@@ -228,13 +212,13 @@ class Member {
 
 }  // namespace
 
-std::vector<Tensor> allreduce(std::span<Tensor* const> tensors, Combining how,
+std::vector<Tensor> allreduce(std::span<Tensor* const> tensors, const Combining& how,
                               const Processes* processes) {
   check(tensors);
   const DType dtype = tensors[0]->dtype();
-  require(how != Combining::Mean || dtype.is_float(), Status::DType, "a mean of ", dtype,
+  require(!how.is_mean || dtype.is_float(), Status::DType, "a mean of ", dtype,
           ": floats are wanted");
-  if (processes) require_alike(request_of(0, static_cast<int64_t>(how), tensors), *processes);
+  if (processes) require_alike(request_of(0, how.number, tensors), *processes);
   const Ints shape = const_dims(tensors[0]->shape());
   const int64_t count = std::ssize(tensors);
   std::vector<Member> members;
@@ -248,7 +232,7 @@ std::vector<Tensor> allreduce(std::span<Tensor* const> tensors, Combining how,
       member(i).take(modulo(i - 1 - step, count), member(i - 1), how);
   const int64_t all = count * (processes ? processes->count() : 1);
   for (int64_t part = 0; part < count; ++part)
-    member(part - 1).finish(part, how, how == Combining::Mean ? all : 1, processes);
+    member(part - 1).finish(part, how, how.is_mean ? all : 1, processes);
   for (int64_t step = 0; step + 1 < count; ++step)
     for (int64_t i = 0; i < count; ++i) member(i).copy(modulo(i - step, count), member(i - 1));
   std::vector<Tensor> results;

@@ -20,12 +20,16 @@
 
 namespace tiny {
 
-enum class Combining : uint8_t { Sum, Product, Max, Min, Mean };
+// How two values become one.
+struct Combining {
+  Tensor (*combine)(const Tensor& a, const Tensor& b);
+  bool is_mean;    // what all come to is divided by their number; of floats alone
+  int32_t number;  // by which processes see that they ask for the same
+};
 
 // out[i] = what element i of all tensors comes to, one result for each tensor, on its device, of
-// their shape and dtype.  16-bit floats are combined as float32 and rounded once; a mean is a sum
-// that is divided at the end, of floats alone.
-std::vector<Tensor> allreduce(std::span<Tensor* const> tensors, Combining how,
+// their shape and dtype.  16-bit floats are combined as float32 and rounded once.
+std::vector<Tensor> allreduce(std::span<Tensor* const> tensors, const Combining& how,
                               const Processes* processes);
 
 // The tensors, one after the other along an axis, on the device of each.

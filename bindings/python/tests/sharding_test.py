@@ -61,6 +61,17 @@ class Sharding(unittest.TestCase):
         self.assertIs(x.shard_(self.two, 0), x)
         self.close(x, array)
 
+    def test_copies_by_to(self):
+        array = numbers(3)
+        x = Tensor(array, context=self.here).to(tuple(self.two))
+        self.assertEqual((x.axis, len(x.device)), (None, 2))
+        self.close(x + 1, array + 1)
+        y = Tensor(array, context=self.here)
+        self.assertIs(y.to_(tuple(self.two)), y)
+        self.close(x + y, 2 * array)
+        if NAMES != ["partitions"]:
+            self.close(Tensor(array, device=tuple(self.two)) * y, array * array)
+
     def test_elements(self):
         a, b, row = numbers(4, 6), numbers(4, 6), numbers(6)
         for left in (0, 1, None):
@@ -112,6 +123,32 @@ class Sharding(unittest.TestCase):
         self.close(x.flip(1), numpy.flip(array, 1))
         with self.assertRaisesRegex(RuntimeError, "would go to other devices"):
             x.reshape(24, 2)
+
+    def test_layers(self):
+        ids, table = RANDOM.integers(0, 7, (4, 3)), numbers(7, 8)
+        x = self.over(table, None)[self.over(ids, 0)]
+        self.assertEqual(x.axis, 0)
+        self.close(x, table[ids])
+        self.close(self.over(table, 1)[self.over(ids, 0)], table[ids])
+        layers = [nn.Embedding(7, 8), nn.LayerNorm(8), lambda x: x.scaled_dot_product_attention(x, x, is_causal=True),
+                  nn.Linear(8, 5), lambda x: x.log_softmax(-1)]
+        wanted = Tensor(ids).sequential(layers).numpy()
+        for parameter in nn.state.get_parameters(layers):
+            parameter.shard_(self.two)
+        for axis in (0, None):
+            made = self.over(ids, axis).sequential(layers)
+            self.assertEqual(made.axis, axis)
+            self.close(made, wanted)
+        images, kernel, bias = numbers(4, 2, 5, 5), numbers(3, 2, 3, 3), numbers(3)
+        wanted = Tensor(images).conv2d(Tensor(kernel), Tensor(bias)).numpy()
+        for axis in (0, None):
+            self.close(self.over(images, axis).conv2d(self.over(kernel, None), bias=self.over(bias, None)), wanted)
+        with Tensor.train():
+            dropped = self.over(numpy.ones((4, 100), numpy.float32), 0).dropout(0.5)
+            self.assertEqual(dropped.axis, 0)
+            self.assertLess(abs(dropped.mean().item() - 1), 0.3)
+            with self.assertRaisesRegex(NotImplementedError, "of copies"):
+                self.over(numbers(4), None).dropout(0.5)
 
     def test_every_device_has_the_same_bits(self):
         x = self.over(numbers(12 * 40, 5), 0, self.many).sum(0)
@@ -205,6 +242,8 @@ class Sharding(unittest.TestCase):
             Tensor(numbers(4, 2)) * x
         with self.assertRaisesRegex(NotImplementedError, "to\\(\\) brings it to one device"):
             x.data_ptr()
+        with self.assertRaisesRegex(NotImplementedError, "where one device's is wanted"):
+            tiny.TinyJit(lambda x: (x * 2).realize())(x)
         with self.assertRaisesRegex(TypeError, "all over the same devices"):
             optim.SGD([x, Tensor([1.0])])
         with self.assertRaisesRegex(RuntimeError, "over"):
@@ -219,6 +258,10 @@ class Sharding(unittest.TestCase):
         array = numbers(4, 2)
         x.assign(self.over(array, None))
         self.close(x, array)
+        for axis in (0, None):
+            source = Tensor(array, context=self.here).realize()
+            source.shard(self.two, axis).assign(self.over(array + 1, None)).realize()
+            self.close(source, array)
         before = x.sum(0).numpy()
         x.assign(x * 2).realize()
         self.close(x.sum(0), before * 2)

@@ -9,7 +9,7 @@ from ._dimension import Dim, is_dimension, number
 from ._disk import OnDisk, is_disk, make, open_path
 from ._dtype import default_float, default_int, of as dtype_of, of_python, strong, supported
 from ._operands import dtype as dtype_of_name
-from ._placing import canonical, context_on
+from ._placing import canonical, context_on, is_one_place
 from ._reading import NoSize, Reading, WrongArgument
 from ._tensor import default_context, tensor
 from .methods import Dtype
@@ -78,6 +78,11 @@ def _new(self, data=None, device=None, dtype=None, requires_grad=None, context=N
             if requires_grad is not None:
                 self.requires_grad = requires_grad
             return
+    if isinstance(device, (tuple, list)):
+        _new(self, data, None, dtype, requires_grad, place(device, context))
+        if not is_one_place(self, device):
+            self.shard_(device)
+        return
     if isinstance(data, os.PathLike):
         _of_file(self, data, device, dtype)
         return

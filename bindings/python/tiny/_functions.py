@@ -7,11 +7,11 @@ cannot (x.max(1)), the call is an error.
 import math
 
 from . import native
-from ._creation import FLOATS, check_device
+from ._creation import FLOATS
 from ._disk import is_disk, written
 from ._movement import axis_of, flatten, only
 from ._operands import dtype as dtype_of_name
-from ._placing import context_on
+from ._placing import context_on, is_one_place
 from ._reading import NoFit, Reading, WrongArgument
 from ._results import of_product, of_sum, whole_numbers
 from .methods import Dtype, Reduction, dtype_size
@@ -197,12 +197,11 @@ def _nbytes(self) -> Count:
 
 def to(self, device) -> Tensor:
     """On a device, "CPU", "CUDA:1", or written to "disk:PATH": itself where it is there, else a copy, computed now.  No
-    gradient goes through."""
+    gradient goes through.  On several devices: a copy on each, as shard() makes them."""
     if is_disk(device):
         return written(self, device)
     if isinstance(device, (tuple, list)):
-        check_device(device)
-        return self
+        return self if is_one_place(self, device) else self.shard(device)
     target = context_on(device, self.context)
     if target is self.context:
         # Gathered from several devices it is another tensor.

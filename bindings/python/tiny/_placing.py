@@ -47,6 +47,12 @@ def context_on(device, context) -> Context:
     return others[name]
 
 
+def is_one_place(tensor, devices) -> bool:
+    """Whether the devices, names or contexts of partitions, are all where the tensor is."""
+    found = [device if isinstance(device, Context) else context_on(device, tensor.context) for device in devices]
+    return all(one is tensor.context for one in found) and (len(found) < 2 or not any(one in found for one in devices))
+
+
 def on_device(self, device) -> Context:
     """The context on another of its devices: tensors that are made with it lie there."""
     return context_on(device, self)

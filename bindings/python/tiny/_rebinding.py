@@ -25,6 +25,8 @@ def replace(self, x) -> Tensor:
 
 def to_(self, device=None) -> Tensor:
     """Becomes the tensor on a device: to(device)."""
+    if isinstance(device, (tuple, list)):
+        return self.shard_(device)
     moved = self.to(device)
     return self if moved is self else replace(self, moved)
 

@@ -75,7 +75,7 @@ def _copies(source, contexts):
 def spread(source, contexts, axis):
     """A tensor over the devices of the contexts: a part for each along an axis, or a copy."""
     if axis is None:
-        parts = _copies(_value_of(source), contexts)
+        parts = _copies(_value_of(source).clone(), contexts)  # writes to the one on its own device are no writes to it
     else:
         slices = [_slice_of(_value_of(source), axis, i, len(contexts)).contiguous() for i in range(len(contexts))]
         parts = [part for one, context in zip(slices, contexts) for part in _copies(one, [context])]
@@ -256,6 +256,41 @@ def _batched(name, call, arguments):
     return _wholes(name, call, (first, *others))
 
 
+def _normalised(name, self, arguments, keywords):
+    """Over axes behind the one that is spread."""
+    at = {"layer_norm": 2, "rms_norm": 1}[name]
+    axes = keywords.get("axis", keywords.get("axes", arguments[at] if len(arguments) > at else -1))
+    first = min(axis % self.rank for axis in ([axes] if isinstance(axes, int) else axes))
+    call = functools.partial(getattr(Tensor, name), **keywords)
+    spread_before = isinstance(self._axis, int) and self._axis < first
+    if spread_before and all(_is_copy(one) for one in _sharded_of((arguments, tuple(keywords.values())))):
+        return _each(call, (self, *arguments), self._axis)
+    return _wholes(name, call, (self, *arguments))
+
+
+def _gathered(name, call, arguments):
+    """Rows of copies, at positions that are spread."""
+    source, index, *axis = arguments
+    if isinstance(index, Sharded) and _is_copy(source) and isinstance(index._axis, int) and axis == [0]:
+        return _each(call, arguments, index._axis)
+    return _wholes(name, call, arguments)
+
+
+def _attended(name, call, arguments):
+    """Of query, key and value with parts along axis 0; a mask is a copy."""
+    if all(isinstance(one, Sharded) and one._axis == 0 for one in arguments[:3]) and \
+            all(_is_copy(one) for one in _sharded_of(arguments[3:])):
+        return _each(call, arguments, 0)
+    return _wholes(name, call, arguments)
+
+
+def _dropped(name, call, arguments):
+    """Numbers of each device's own: of a part."""
+    if Tensor.training and not isinstance(arguments[0]._axis, int):
+        raise NotImplementedError(f"{name} of copies, which would be others on each device: of parts along an axis it is done")
+    return _elementwise(name, call, arguments)
+
+
 def _rows(name, self, arguments, keywords):
     """Along another axis than the one that is spread."""
     axes = keywords.get("axis", keywords.get("dim", arguments[0] if arguments else -1))
@@ -324,6 +359,11 @@ def _expanded(self, *dims):
 
 def _indexed(self, key):
     keys = key if isinstance(key, tuple) else (key,)
+    _check("[]", [self, *_sharded_of(keys)], keys)
+    if list(_sharded_of(keys)):
+        if isinstance(key, Sharded) and key.dtype.is_int:
+            return _gathered("[]", lambda source, index, _: source[index], (self, key, 0))
+        return _wholes("[]", Tensor.__getitem__, (self, key))
     if _is_copy(self):
         return _each(Tensor.__getitem__, (self, key), None)
     basic = all(isinstance(one, (int, slice)) or one is None for one in keys)
@@ -353,6 +393,11 @@ class Sharded(Tensor):
     axis = property(lambda self: self._axis if isinstance(self._axis, int) else None)
     T = property(lambda self: self.transpose())
     mT = property(lambda self: self.transpose(-2, -1))
+
+    @property
+    def context(self):
+        """It has one for each device; who asks takes no tensors over several, as TinyJit."""
+        raise NotImplementedError(f"a tensor over {', '.join(self.device)} where one device's is wanted: to() brings it there")
 
     @property
     def shape(self):
@@ -509,7 +554,11 @@ def _call(name, kind):
     def call(self, *arguments, **keywords):
         operands = list(_sharded_of((self, arguments, tuple(keywords.values()))))
         _check(name, operands, (self, *arguments, *keywords.values()))
-        if kind in (_reduced, _rows, _loss, _like_reshape, _like_permute):
+        if list(_sharded_of(tuple(keywords.values()))):  # by their places
+            bound = inspect.signature(plain).bind(self, *arguments, **keywords)
+            bound.apply_defaults()
+            arguments, keywords = bound.args[1:], bound.kwargs
+        if kind in (_reduced, _rows, _normalised, _loss, _like_reshape, _like_permute):
             return kind(name, self, arguments, keywords)
         return kind(name, functools.partial(plain, **keywords), (self, *arguments))
     call.__name__, call.__qualname__, call.__doc__ = name, f"Sharded.{name}", plain.__doc__
@@ -523,7 +572,7 @@ _KINDS = {
                   "__or__ __ror__ __xor__ __rxor__ __lshift__ __rlshift__ __rshift__ __rrshift__ __lt__ __le__ __gt__ __ge__ "
                   "__eq__ __ne__ __invert__ __abs__ __pos__ abs acos acosh and_ asin asinh atan atanh bfloat16 bitcast "
                   "bitwise_and bitwise_not bitwise_or bitwise_xor bool cast ceil celu clamp clip clone const_like "
-                  "contiguous_backward copysign cos cosh double dropout elu eq erf exp exp2 expm1 float floor floor_div "
+                  "contiguous_backward copysign cos cosh double elu eq erf exp exp2 expm1 float floor floor_div "
                   "floor_mod fmod full_like ge gelu gt half hard_sigmoid hardsigmoid hardswish hardtanh int is_nan isclose "
                   "isfinite isinf isnan le leaky_relu lerp log log10 log1p log2 logaddexp logical_not logsigmoid long lshift lt "
                   "masked_fill maximum minimum mish mod ne not_ ones_like or_ pow quick_gelu reciprocal relu relu6 "
@@ -533,6 +582,10 @@ _KINDS = {
     _product: "matmul dot __matmul__",
     _batched: "conv2d conv_transpose2d conv conv_transpose max_pool2d avg_pool2d max_pool avg_pool batch_norm batchnorm "
               "group_norm instance_norm interpolate",
+    _attended: "scaled_dot_product_attention",
+    _dropped: "dropout",
+    _gathered: "gather",
+    _normalised: "layer_norm rms_norm",
     _rows: "softmax log_softmax softmin layernorm cumsum cumprod cummax normalize",
     _loss: "cross_entropy nll_loss mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy "
            "binary_cross_entropy_with_logits binary_crossentropy binary_crossentropy_logits "

@@ -3,7 +3,7 @@
 
 from ._creation import check_device
 from ._movement import axis_of
-from ._placing import context_on
+from ._placing import context_on, is_one_place
 from .native import Context, Tensor
 
 
@@ -24,15 +24,10 @@ def _checked(self, devices, axis):
     return devices, contexts, axis
 
 
-def _are_several(self, devices, contexts):
-    return any(one is not self.context for one in contexts) or (
-        len(devices) > 1 and any(isinstance(device, Context) for device in devices))
-
-
 def _shard(self, devices, axis=None) -> Tensor:
     """From now on it is spread over devices, along an axis, or each has a copy.  A device is a name, or a context."""
     devices, contexts, axis = _checked(self, devices, axis)
-    if not _are_several(self, devices, contexts):
+    if is_one_place(self, devices):
         self._devices = devices
         return self
     from . import _sharded
@@ -42,7 +37,7 @@ def _shard(self, devices, axis=None) -> Tensor:
 def _sharded(self, devices, axis=None) -> Tensor:
     """Spread over devices, along an axis, or a copy for each.  A device is a name, or a context."""
     named, contexts, axis = _checked(self, devices, axis)
-    if not _are_several(self, named, contexts):
+    if is_one_place(self, named):
         return _shard(self.contiguous(), devices, axis)
     from . import _sharded
     return _sharded.spread(self, contexts, axis)
