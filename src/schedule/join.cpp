@@ -207,11 +207,14 @@ class Joiner {
       }
     }
     const double bytes = elements_at_most(u) * static_cast<double>(u.dtype().bytes());
-    cost[JoinPart::Launch] = launch_seconds_of(std::min(own.work, reader.work), machine_);
+    // What computing words on the way costs is weighed with the launch that stores them; the
+    // weights are of launches that cores share.
+    const double* words = decision_.words.find(u.node());
+    cost[JoinPart::Launch] = words ? launch_seconds_of(std::min(own.work, reader.work), machine_)
+                                   : machine_.launch_seconds;
     cost[loops.has_product() ? JoinPart::Hidden : JoinPart::Traffic] =
         saved_seconds(bytes, machine_) - machine_.launch_seconds;
     const double work = all_work(costs, values);
-    const double* words = decision_.words.find(u.node());
     cost[JoinPart::Recomputed] =
         (work - own.work - reader.work + (words ? *words : 0)) / machine_.fma_rate;
     cost[JoinPart::Kept] = costs.staging_saves() - own.kept - reader.kept;
