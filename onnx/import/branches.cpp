@@ -46,34 +46,28 @@ Values refused_branch(Call& c, const Tensor& condition, const std::string& why,
                                   "{}", {}, tensors.size()));
 }
 
-// A value of the greatest size that either branch's has along each axis; `sizes` (if any) are then
-// those that the run computes.
-struct Fitted {
-  Tensor yes, no;
-  std::optional<Shape> sizes;
-};
-
-// Both values of the same shape, where a branch makes more elements than the other.
-Fitted fitted(Call& c, const Tensor& condition, const Tensor& yes, const Tensor& no) {
-  if (yes.shape() == no.shape()) return {yes, no, std::nullopt};
+// Makes two values of other sizes ones of the same, the greatest along each axis; returns the sizes
+// that they have, which the run computes, or none where these were the same.
+Shape fit(Call& c, const Tensor& condition, Tensor& yes, Tensor& no) {
+  if (yes.shape() == no.shape()) return {};
   Shape sizes, more_yes, more_no;
   for (size_t k = 0; k < yes.shape().size(); ++k) {
     const tiny::Dim a = yes.shape()[k], b = no.shape()[k];
     const bool is_computed = c.importer().is_computed(a) || c.importer().is_computed(b);
-    if (is_computed ? a == b : decide_equal(a, b)) {
-      sizes.push_back(a);
-      more_yes.emplace_back(0);
-      more_no.emplace_back(0);
-      continue;
-    }
-    const tiny::Dim most(std::max(upper_bound(a), upper_bound(b)));
-    more_yes.push_back(most - a);
-    more_no.push_back(most - b);
-    const Tensor size = where(condition, size_tensor(c.context(), a), size_tensor(c.context(), b));
-    sizes.push_back(c.importer().computed_size(size, most, c.node()));
+    const bool is_same = is_computed ? a == b : decide_equal(a, b);
+    const tiny::Dim most = is_same ? a : tiny::Dim(std::max(upper_bound(a), upper_bound(b)));
+    more_yes.push_back(is_same ? tiny::Dim(0) : most - a);
+    more_no.push_back(is_same ? tiny::Dim(0) : most - b);
+    sizes.push_back(is_same
+                        ? a
+                        : c.importer().computed_size(where(condition, size_tensor(c.context(), a),
+                                                           size_tensor(c.context(), b)),
+                                                     most, c.node()));
   }
   const Shape none(sizes.size(), tiny::Dim(0));
-  return {pad(yes, none, more_yes), pad(no, none, more_no), sizes};
+  yes = pad(yes, none, more_yes);
+  no = pad(no, none, more_no);
+  return sizes;
 }
 
 std::optional<Values> branch(Call& c, const Graph& graph, const Tensor& condition,
@@ -86,16 +80,12 @@ std::optional<Values> branch(Call& c, const Graph& graph, const Tensor& conditio
 }  // namespace
 
 Tensors chosen_of(Call& c, const Tensor& condition, Tensors yes, Tensors no) {
-  std::vector<std::optional<Shape>> sizes;
-  for (size_t i = 0; i < yes.size(); ++i) {
-    Fitted fit = fitted(c, condition, yes[i], no[i]);
-    yes[i] = fit.yes;
-    no[i] = fit.no;
-    sizes.push_back(std::move(fit.sizes));
-  }
+  std::vector<Shape> sizes;
+  for (size_t i = 0; i < yes.size(); ++i) sizes.push_back(fit(c, condition, yes[i], no[i]));
   Tensors chosen = choose(condition, yes, no, c.importer().guard());
   for (size_t i = 0; i < chosen.size(); ++i)
-    if (sizes[i]) chosen[i] = shrink(chosen[i], Shape(sizes[i]->size(), tiny::Dim(0)), *sizes[i]);
+    if (!sizes[i].empty())
+      chosen[i] = shrink(chosen[i], Shape(sizes[i].size(), tiny::Dim(0)), sizes[i]);
   return chosen;
 }
 

@@ -265,8 +265,10 @@ tiny::Dim Importer::computed_size(const Tensor& count, const tiny::Dim& most, co
   require(has_computed_sizes_, Status::Unsupported, "input data decides the size of its result");
   require(!is_of_open_step(count), Status::Unsupported,
           "data decides the size of its result, in a loop");
-  std::string unused = cat('#', node.name.empty() ? node.op_type : node.name);
-  while (is_computed(unused)) unused += '\'';
+  const std::string name = cat('#', node.name.empty() ? node.op_type : node.name);
+  std::string unused = name;
+  for (size_t number = computed_sizes_.size(); is_computed(unused); ++number)
+    unused = cat(name, '\'', number);
   const UOp variable = context_->graph().variable(unused, 0, upper_bound(most));
   // Computed whether or not the branch around is: behind one that is not taken values are any.
   const Tensor none = full(context_, kInt64, {}, 0);

@@ -66,6 +66,8 @@ Tensors import_non_zero(Call& c) {
       rows.insert(rows.begin(), axis == 0 ? above : floor_mod(above, size));
       stride = stride * x.shape()[static_cast<size_t>(axis)];
     }
+    // A number has no axes, and so nothing says where it is.
+    if (rows.empty()) return {full(c.context(), kInt64, {0, places.shape()[0]}, 0)};
     return {stack(rows, 0)};
   }
   const Ints dims = dims_of(x);

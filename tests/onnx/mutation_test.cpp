@@ -61,8 +61,10 @@ class Mutator {
   }
 
   void mutate(Model& model, std::vector<Tensor>& inputs) {
-    Graph& graph = model.graph;
     for (size_t times = 1 + below(2); times > 0; --times) {
+      std::vector<Graph*> graphs;
+      add_graphs(model.graph, graphs);
+      Graph& graph = *graphs[below(graphs.size())];
       if (graph.nodes.empty()) return;
       Node& node = graph.nodes[below(graph.nodes.size())];
       switch (below(8)) {
@@ -96,6 +98,14 @@ class Mutator {
   }
 
  private:
+  // The graph, and those of its nodes' attributes.
+  static void add_graphs(Graph& graph, std::vector<Graph*>& graphs) {
+    graphs.push_back(&graph);
+    for (Node& node : graph.nodes)
+      for (Attribute& attribute : node.attributes)
+        for (Graph& inner : attribute.graphs) add_graphs(inner, graphs);
+  }
+
   // One that is defined before every node.
   std::string some_name(const Graph& graph) {
     const size_t n = graph.inputs.size() + graph.initializers.size();

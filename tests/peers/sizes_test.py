@@ -69,6 +69,15 @@ def non_zero_and_what_follows():
         both.check((rng.standard_normal((rows, 5)) * (rng.random((rows, 5)) < share)).astype(np.float32))
 
 
+def a_number_has_no_coordinates():
+    # As the standard says; onnxruntime has one row of them.
+    graph = helper.make_graph([node("NonZero", ["x"], ["p"])], "g", [helper.make_tensor_value_info("x", FLOAT, [])],
+                              [helper.make_tensor_value_info("p", INT64, None)])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10).SerializeToString()
+    for context in CONTEXTS:
+        assert tiny.Model.load(context, model).run([np.array(3, np.float32)])[0].shape == (0, 1)
+
+
 def compress_along_axes():
     for axis, shape in ((0, (6, 3)), (1, (2, 7)), (None, (3, 4))):
         attributes = {} if axis is None else {"axis": axis}
@@ -327,12 +336,12 @@ def a_branch_of_another_rank_is_an_error_where_it_is_taken():
         raise AssertionError("no error")
 
 
-TESTS = (non_zero_and_what_follows, compress_along_axes, unique_rows, boxes_that_overlap, how_many_boxes_is_an_input,
+TESTS = (non_zero_and_what_follows, a_number_has_no_coordinates, compress_along_axes, unique_rows, boxes_that_overlap, how_many_boxes_is_an_input,
          one_size_decides_the_next, how_much_was_found_is_an_output, a_range_counts_what_was_found,
          what_was_found_is_reshaped_to_sizes_of_its_own, the_best_of_what_was_found,
          branches_that_find_sizes, branches_of_other_sizes, running_sums_of_what_was_found,
          loops_that_collect_until_they_end, loops_whose_rounds_differ_in_size,
-         loops_without_rounds,         a_branch_of_another_rank_is_an_error_where_it_is_taken)  # fmt: skip
+         loops_without_rounds, a_branch_of_another_rank_is_an_error_where_it_is_taken)  # fmt: skip
 
 if __name__ == "__main__":
     sys.exit(named_tests.run(TESTS))
