@@ -1,6 +1,10 @@
 #include "tensor/matmul.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "base/error.h"
+#include "ir/build.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
 #include "tensor/movement.h"
@@ -9,6 +13,7 @@
 
 namespace tiny {
 
+// Nodes, not tensors, are between the operands and the product: nobody holds them.
 Tensor matmul(const Tensor& a, const Tensor& b) {
   const Tensor operands[] = {a, b};
   require_one_context(operands);
@@ -16,28 +21,32 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
           a.shape(), " and ", b.shape());
   const DType dtype = common_dtype(operands);
   const DType wide = accumulator_dtype(dtype);
-  const Tensor left = cast(a.rank() == 1 ? unsqueeze(a, {0}) : a, wide);
-  const Tensor right = cast(b.rank() == 1 ? unsqueeze(b, {1}) : b, wide);
-  require(decide_equal(left.shape().back(), right.shape()[right.shape().size() - 2]), Status::Shape,
-          "matmul of shapes ", a.shape(), " and ", b.shape(), ": the inner sizes differ");
-  // [.., m, 1, k] * [.., 1, n, k], summed over k.
-  const UOp rows = make_reshape(left.node(), [&] {
-    Shape s = left.shape();
-    s.insert(s.end() - 1, Dim(1));
-    return s;
-  }());
-  const Tensor turned = transpose(right, -1, -2);
-  const UOp columns = make_reshape(turned.node(), [&] {
-    Shape s = turned.shape();
-    s.insert(s.end() - 2, Dim(1));
-    return s;
-  }());
-  const Tensor product = mul(a.with(rows), a.with(columns));
-  const Tensor total = reduce_as_is(product, dtype.is_bool() ? Op::Or : Op::Add, {-1}, false);
-  Ints gone;
-  if (a.rank() == 1) gone.push_back(-2);
-  if (b.rank() == 1) gone.push_back(-1);
-  return cast(squeeze(total, gone), dtype);
+  // [.., m, 1, k] * [.., 1, n, k], summed over k; a vector is the only row, or column.
+  const UOp left = as_dtype(a, wide);
+  const UOp right = as_dtype(b, wide);
+  Shape rows = shape_of(left);
+  Shape matrix = shape_of(right);
+  require(decide_equal(rows.back(), matrix[matrix.size() - std::min<size_t>(matrix.size(), 2)]),
+          Status::Shape, "matmul of shapes ", a.shape(), " and ", b.shape(),
+          ": the inner sizes differ");
+  if (a.rank() == 1) rows.insert(rows.begin(), Dim(1));
+  rows.insert(rows.end() - 1, Dim(1));
+  if (b.rank() == 1) matrix.push_back(Dim(1));
+  Ints turned = every_axis(std::ssize(matrix));
+  std::swap(turned[turned.size() - 2], turned.back());
+  const UOp transposed = make_permute(make_reshape(right, matrix), turned);
+  Shape columns = shape_of(transposed);
+  columns.insert(columns.end() - 2, Dim(1));
+  const Shape shape = broadcast_shape(rows, columns);
+  const UOp product =
+      elementwise(Op::Mul, {broadcast_to(make_reshape(left, rows), shape),
+                            broadcast_to(make_reshape(transposed, columns), shape)});
+  const UOp total = make_reduce(broadcast_to(product, shape), dtype.is_bool() ? Op::Or : Op::Add,
+                                {std::ssize(shape) - 1});
+  Shape out(shape.begin(), shape.end() - 3);
+  if (a.rank() > 1) out.push_back(shape[shape.size() - 3]);
+  if (b.rank() > 1) out.push_back(shape[shape.size() - 2]);
+  return a.with(cast(make_reshape(total, out), dtype));
 }
 
 namespace {
