@@ -7,6 +7,7 @@
 #include "onnx/import/host_value.h"
 #include "onnx/import/import.h"
 #include "tensor/create.h"
+#include "tensor/elementwise.h"
 #include "tensor/joining.h"
 
 namespace tiny::onnx {
@@ -60,6 +61,12 @@ void Call::refuse_outputs(size_t first) const {
 
 bool Call::known(size_t i) const {
   return has(i) && (inputs_[i].known || is_known(in(i)));
+}
+
+Tensor places(const Call& call, size_t i) {
+  const Tensor& guard = call.importer().guard();
+  const Tensor& given = call.in(i);
+  return guard && !call.known(i) ? where(guard, given, tiny::number_int(given, 0)) : given;
 }
 
 HostTensor Call::value(size_t i) const {

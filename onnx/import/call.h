@@ -177,6 +177,9 @@ class Call {
 inline bool is_text(const Call& call, size_t i) {
   return call.narrow(i) == kTextType;
 }
+// An input of places.  What a branch needs may be computed although it is not taken: there they are
+// 0, so that none is out of range.
+Tensor places(const Call& call, size_t i);
 // Says what the outputs are; what the operator's function is to give back.
 Tensors give(Call& call, const Values& values);
 

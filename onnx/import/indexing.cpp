@@ -16,16 +16,16 @@ namespace tiny::onnx {
 namespace {
 
 Tensors import_gather(Call& c) {
-  return {gather(c.in(0), c.in(1), c.attr("axis", 0))};
+  return {gather(c.in(0), places(c, 1), c.attr("axis", 0))};
 }
 
 Tensors import_gather_elements(Call& c) {
   const Tensor& data = c.in(0);
-  return {take_along_axis(data, c.in(1), axis_of(c.attr("axis", 0), data.rank()))};
+  return {take_along_axis(data, places(c, 1), axis_of(c.attr("axis", 0), data.rank()))};
 }
 
 Tensors import_gather_nd(Call& c) {
-  return {gather_nd(c.in(0), c.in(1), c.attr("batch_dims", 0))};
+  return {gather_nd(c.in(0), places(c, 1), c.attr("batch_dims", 0))};
 }
 
 Tensors import_one_hot(Call& c) {

@@ -24,11 +24,11 @@ Fold fold_of(const Call& c) {
 }
 
 Tensors import_scatter_elements(Call& c) {
-  return {scatter_elements(c.in(0), c.in(1), c.in(2), c.attr("axis", 0), fold_of(c))};
+  return {scatter_elements(c.in(0), places(c, 1), c.in(2), c.attr("axis", 0), fold_of(c))};
 }
 
 Tensors import_scatter_nd(Call& c) {
-  return {scatter_nd(c.in(0), c.in(1), c.in(2), fold_of(c))};
+  return {scatter_nd(c.in(0), places(c, 1), c.in(2), fold_of(c))};
 }
 
 // A cache with the update written from a place of its own for each sample on.

@@ -218,6 +218,24 @@ def branches_that_find_sizes():
             both.check((scale * rng.random(size) * (rng.random(size) < share)).astype(np.float32), tolerance=1e-4)
 
 
+def places_that_a_branch_not_taken_would_read():
+    """They are out of range there: what decides a size, or what another branch needs, is computed all the same."""
+    found = graph_of([node("Gather", ["x", "i"], ["g"]), node("NonZero", ["g"], ["p"]), node("Squeeze", ["p", "first"], ["q"]),
+                      node("Gather", ["g", "q"], ["v"])], ("v", FLOAT, None))
+    chosen = graph_of([node("Gather", ["x", "i"], ["g"]), node("ReduceSum", ["g"], ["s"], keepdims=0), node("Greater", ["s", "zero"], ["d"]),
+                       node("If", ["d"], ["v"], then_branch=graph_of([node("CumSum", ["g", "first"], ["a"])], ("a", FLOAT, None)),
+                            else_branch=graph_of([node("Softmax", ["g"], ["b"])], ("b", FLOAT, None)))], ("v", FLOAT, None))
+    other = graph_of([node("Softmax", ["x"], ["e"])], ("e", FLOAT, None))
+    rng = np.random.default_rng(13)
+    for branch in (found, chosen):
+        both = Both([node("ReduceSum", ["x"], ["t"], keepdims=0), node("Greater", ["t", "zero"], ["c"]),
+                     node("If", ["c"], ["y"], then_branch=branch, else_branch=other)],
+                    [("x", FLOAT, (400,)), ("i", INT64, (400,))], [("y", FLOAT, 1)], first=np.int64([0]), zero=np.float32(0))
+        x = rng.random(400).astype(np.float32)
+        both.check(x, rng.permutation(400), tolerance=1e-4)
+        both.check(-x, np.full(400, 407))
+
+
 def branches_of_other_sizes():
     for rows, others in ((3, 5), (5, 3), (4, 0)):
         yes = graph_of([node("MatMul", ["x", "w"], ["p"])], ("p", FLOAT, None))
@@ -339,7 +357,8 @@ def a_branch_of_another_rank_is_an_error_where_it_is_taken():
 TESTS = (non_zero_and_what_follows, a_number_has_no_coordinates, compress_along_axes, unique_rows, boxes_that_overlap, how_many_boxes_is_an_input,
          one_size_decides_the_next, how_much_was_found_is_an_output, a_range_counts_what_was_found,
          what_was_found_is_reshaped_to_sizes_of_its_own, the_best_of_what_was_found,
-         branches_that_find_sizes, branches_of_other_sizes, running_sums_of_what_was_found,
+         branches_that_find_sizes, places_that_a_branch_not_taken_would_read,
+         branches_of_other_sizes, running_sums_of_what_was_found,
          loops_that_collect_until_they_end, loops_whose_rounds_differ_in_size,
          loops_without_rounds, a_branch_of_another_rank_is_an_error_where_it_is_taken)  # fmt: skip
 
