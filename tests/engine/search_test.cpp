@@ -4,8 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <utility>
-
 #include <bit>
 #include <cstdlib>
 #include <filesystem>
@@ -125,12 +123,11 @@ TEST_F(SearchTest, WhatItFindsIsRight) {
 }
 
 TEST_F(SearchTest, ProductsOfNarrowValuesAreSearchedFor) {
-  // Bytes have a kernel that makes them, so that their product is one of words.
-  for (const auto& [make, kernels] : {std::pair{&bytes, 2}, std::pair{&bfloats, 1}}) {
+  for (const auto make : {bytes, bfloats}) {
     Flags f = flags("cpu");
     f.bf16_dots = 1;
     const CompileCounts counts = compute(f, make);
-    EXPECT_EQ(counts.searched, kernels);
+    EXPECT_EQ(counts.searched, 1);
     EXPECT_GT(counts.candidates, 20);
   }
 }
