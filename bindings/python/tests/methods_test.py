@@ -118,6 +118,8 @@ class Beside(unittest.TestCase):
         self.same(x.pad([0, 0, 1], [1, 0, 0]), pad(self.t, (1, 0, 0, 0, 0, 1)))
         self.same(x.shrink(((1, 3), None, (0, 2))), self.t[1:3, :, :2])
         self.assertEqual((x.ndim, Tensor([1.0]).T.shape), (3, (1,)))
+        with self.assertRaisesRegex(ValueError, "T: a matrix is wanted"):
+            _ = x.T
         with self.assertRaisesRegex(ValueError, "pairs of numbers"):
             x.pad((1, 2, 3))
         with self.assertRaisesRegex(ValueError, "mode 'reflect' has 5 elements"):

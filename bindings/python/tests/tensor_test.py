@@ -2,6 +2,7 @@
 
 import array
 import ctypes
+import datetime
 import gc
 import json
 import math
@@ -68,6 +69,7 @@ class Arithmetic(unittest.TestCase):
         a = tiny.tensor([[1.0, 2.0]])
         for mistake, text in ((lambda: tiny.tensor("abc"), "a buffer is wanted, not str"),
                               (lambda: tiny.tensor(None), "a buffer is wanted, not NoneType"),
+                              (lambda: tiny.tensor(datetime.date.min), r"a buffer is wanted, not datetime\.date"),
                               (lambda: a.mean(colour=0), r"Tensor\.mean\(\) got an unexpected keyword"),
                               (lambda: a.avg_pool(2, colour=3), r"Tensor\.avg_pool\(\) got an unexpected keyword")):
             with self.assertRaisesRegex(TypeError, text):

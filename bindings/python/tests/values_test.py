@@ -177,6 +177,8 @@ class OutOf(unittest.TestCase):
     def test_text(self):
         self.assertEqual(repr(Tensor([[1.0, 2.0], [3.0, 4.5]])),
                          "Tensor([[ 1.,  2.],\n        [ 3., 4.5]], dtype=float32)")
+        self.assertEqual(repr(Tensor([[[1], [2]], [[3], [4]]])),
+                         "Tensor([[[1],\n         [2]],\n\n        [[3],\n         [4]]], dtype=int64)")
         self.assertEqual(str(Tensor([1e-9, 1e10, float("nan")])), "Tensor([1e-09, 1e+10,   nan], dtype=float32)")
         self.assertEqual(repr(Tensor(3)), "Tensor(3, dtype=int64)")
         self.assertEqual(repr(Tensor.zeros(2, 0)), "Tensor([], shape=[2, 0], dtype=float32)")

@@ -44,7 +44,9 @@ def _view_of(data):
     try:
         view = memoryview(data)
     except TypeError:
-        raise TypeError(f"a number, nested lists or a buffer is wanted, not {type(data).__name__}") from None
+        module = type(data).__module__  # torch's tensors are called Tensor, too
+        full = ("" if module == "builtins" else f"{module}.") + type(data).__qualname__
+        raise TypeError(f"a number, nested lists or a buffer is wanted, not {full}") from None
     except ValueError as error:  # a type without a letter
         raise TypeError(f"an array of {name or type(data).__name__} has no dtype: {error}") from None
     if view.format[:1] in "><!" and hasattr(data, "astype") and view.itemsize > 1:

@@ -81,7 +81,10 @@ def transpose(self, dim0=1, dim1=0) -> Tensor:
 
 
 def _transposed(self) -> Tensor:
-    """A matrix with its axes exchanged."""
+    """A matrix with its axes exchanged.  Of more axes NumPy and PyTorch turn all round, and tinygrad the first two."""
+    if self.rank > 2 and not Reading.tinygrad:
+        raise WrongArgument(f"T: a matrix is wanted, not shape {list(self.shape)}: mT exchanges the last two axes, "
+                            "permute() any")
     return self if self.rank < 2 else transpose(self)
 
 

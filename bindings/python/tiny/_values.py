@@ -161,7 +161,7 @@ def _rows(values, depth, rank, cut, indent):
         parts.insert(_EDGE, "...")
     if depth == rank - 1:
         return "[" + ", ".join(parts) + "]"
-    return "[" + (",\n" * (rank - depth - 1) + " " * (indent + depth + 1)).join(parts) + "]"
+    return "[" + ("," + "\n" * (rank - depth - 1) + " " * (indent + depth + 1)).join(parts) + "]"
 
 
 def _texts(values, width):
