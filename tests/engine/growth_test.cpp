@@ -243,7 +243,7 @@ struct Case {
 const Case kCases[] = {
     {"ElementwiseAndMovement", 4000, elementwise_and_movement},
     {"MovementAlone", 2000, movement_alone},
-    {"MovementThatIsNoView", 500, movement_that_is_no_view},
+    {"MovementThatIsNoView", 100, movement_that_is_no_view},
     {"KernelsInARow", 1000, kernels_in_a_row},
     {"ValuesThatLiveLong", 1000, values_that_live_long},
     {"InputsAndOutputs", 2000, inputs_and_outputs},
