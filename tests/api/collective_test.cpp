@@ -120,7 +120,9 @@ class Collective : public ::testing::TestWithParam<Ring>, protected Members {
 
 TEST_P(Collective, SumsOfAnySizeAreOnEachDevice) {
   for (const int64_t count : {0, 1, 63, 64, 65, 257, 1000}) {
-    const auto value = [](size_t m, int64_t i) { return static_cast<float>(i % 50 + 1000 * m); };
+    const auto value = [](size_t m, int64_t i) {
+      return static_cast<float>(i % 50 + 1000 * static_cast<int64_t>(m));
+    };
     const Tensors all = floats_of({count}, count, value);
     const Tensors sums = reduced(TINY_SUM, all);
     Floats want;
@@ -169,7 +171,7 @@ TEST_P(Collective, OtherWaysToCombine) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const Tensors all = floats_of({4}, 4, [&](size_t m, int64_t i) {
     if (i == 3 && m == 1) return nan;
-    return static_cast<float>(i == 2 ? m : i) - 1;
+    return static_cast<float>(i == 2 ? static_cast<int64_t>(m) : i) - 1;
   });
   const auto last = static_cast<float>(members());
   for (const tiny_tensor* one : reduced(TINY_REDUCE_MAX, all)) {
