@@ -8,7 +8,7 @@ constexpr int32_t kWideBytes = 64;  // of the vectors that a processor's own rat
 
 // Measured on one thread with loops of each kind alone: multiply-adds on registers, sums of values
 // that each level holds, a copy of what none holds.  A launch is what lies between two kernels of
-// one run.
+// one run; a serial one is the overhead per kernel that `tiny bench --profile` prints.
 constexpr Processor kProcessors[] = {
     {.name = "zen5",
      .vendor = "AuthenticAMD",
