@@ -33,6 +33,8 @@ constexpr double kGatheredLane = 2;     // at an index of its own
 constexpr double kPermuted = 1;         // a register that lanes are picked out of
 constexpr double kExtractedLane = 1.5;  // or stored
 constexpr double kTurned = 3;           // a vector of a square that is turned in registers
+constexpr double kAsked = 1.5;          // a load for all lanes, that asks whether there is anything
+constexpr double kTapsMany = 5;         // of a window: a loop over fewer is cut where that changes
 constexpr double kIndexDivided = 1.5;   // an index divided by a constant: multiplied and shifted
 constexpr double kWordDivided = 20;     // an integer divided by another
 constexpr double kLatency = 4;          // of an addition, for the next one that needs it
@@ -373,6 +375,33 @@ class Estimator {
     return step > 0 ? copies * (last / step + 1) : copies;
   }
 
+  // The share of a load's steps that ask whether they are beyond the border of what is read: those
+  // of rows near it, where copies lie along them and the taps of their window are walked.
+  double share_asked(const AccessInfo& a) const {
+    if (a.node.op() != Op::Load) return 0;
+    const ViewArg& view = a.node.view_arg();
+    double asked = 0;
+    for (size_t i = 0; i < view.shape.size(); ++i) {
+      if (view.shape[i] == kSymbolicDim) continue;
+      const UOp& index = a.node.src(i + 1);
+      const Interval all = bounds(index);
+      const auto beyond = static_cast<double>(std::max<int64_t>(-all.lo, 0) +
+                                              std::max<int64_t>(all.hi - (view.shape[i] - 1), 0));
+      if (beyond == 0) continue;
+      double rows = 1, taps = 1;
+      bool has_copies = false;
+      for (size_t r = 0; r < kernel_.ranges.size(); ++r) {
+        const KernelRange& range = kernel_.ranges[r];
+        if (!reaches(index, range.range)) continue;
+        has_copies |= !range.reduced && (unrolled_ & bit(r)) != 0;
+        if (!range.reduced) rows *= extent(r);
+        if (range.reduced && (loops_ & bit(r))) taps *= extent(r);
+      }
+      if (has_copies && taps >= kTapsMany) asked = std::max(asked, std::min(1.0, beyond / rows));
+    }
+    return asked;
+  }
+
   void load(Nest& nest, const Value& v) {
     const AccessInfo& a = *accesses_[v.place];
     const DType dtype = v.node.dtype();
@@ -385,6 +414,8 @@ class Estimator {
       const bool is_line = stride != 0 && lanes * bytes_of(dtype) >= kLine;
       at(Resource::Loads) += n * full * (is_line ? kLoadedAcross : kLoaded);
       at(Resource::Issue) += n * full * kIssued * (stride == -1 ? 2 : 1);
+      if (stride == 0 && a.inside_reduction)
+        at(Resource::Arithmetic) += n * share_asked(a) * kAsked;
       repeat(v, full);
     } else if (stride != kOpaqueStride &&
                are_picked(std::abs(stride), static_cast<int64_t>(lanes), v.node.dtype().bytes())) {
@@ -404,7 +435,7 @@ class Estimator {
   }
 
   // Rows of a square that is stored across: copies that lie side by side where lanes lie apart.
-  // None where some of them are left out in half of the tiles or more, or of others in any.
+  // None where some of them are left out in half of the tiles or more.
   double rows_across(const AccessInfo& a) const {
     std::vector<std::pair<double, size_t>> copies;  // stride and range
     for (RangeSet set = unrolled_; set; set &= set - 1) {
@@ -415,7 +446,7 @@ class Estimator {
     double rows = 1;
     for (const auto& [stride, range] : copies) {
       const bool is_row = stride <= rows;
-      if (is_cut(range, is_row ? 2 : kCounted)) return 1;
+      if (is_cut(range, 2)) return 1;
       if (is_row) rows *= extent(range);
     }
     return rows;
@@ -448,15 +479,15 @@ class Estimator {
       at(Resource::Stores) += n * full * kStored;
       at(Resource::Arithmetic) += n * full * (rows - 1) * kPermuted;
       at(Resource::Issue) += n * full * rows * kIssued;
-    } else if (2 * rows >= lanes && lanes >= 4) {
-      const double squares = n / rows * std::ceil(rows / lanes);
-      at(Resource::Stores) += squares * lanes * kStored;
-      at(Resource::Arithmetic) += squares * lanes * kTurned;
-      at(Resource::Issue) += squares * lanes * (1 + kTurned) * kIssued;
     } else {
-      at(Resource::Stores) += n * lanes * kStored;
-      at(Resource::Arithmetic) += n * lanes * kExtractedLane;
-      at(Resource::Issue) += n * lanes * 2 * kIssued;
+      // Rows that fill less than half a square are stored lane by lane.
+      const double whole = std::floor(rows / lanes), rest = rows - whole * lanes;
+      const bool is_last = 2 * rest >= lanes, are_turned = lanes >= 4;
+      const double squares = are_turned ? n / rows * (whole + (is_last ? 1 : 0)) : 0;
+      const double apart = are_turned ? n / rows * (is_last ? 0 : rest) : n;
+      at(Resource::Stores) += (squares + apart) * lanes * kStored;
+      at(Resource::Arithmetic) += (squares * kTurned + apart * kExtractedLane) * lanes;
+      at(Resource::Issue) += (squares * (1 + kTurned) + apart * 2) * lanes * kIssued;
     }
   }
 

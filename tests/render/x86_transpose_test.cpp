@@ -16,6 +16,8 @@ struct Shape {
   bool reads_back = false;   // scratch, between the rows
   int64_t masked = 0;        // lanes that are not stored, at either end
   bool interleaved = false;  // with the rows of another square
+  bool is_sum = false;       // each row is an accumulator
+  int64_t set_after = -1;    // rows, when the first one's accumulator gets its next value
 };
 
 // Rows of in[] are loaded and stored across, then all that was stored is copied to out[].
@@ -47,10 +49,15 @@ LinearProgram square(const Shape& s) {
     else
       p.add(Op::Store, kVoid, {to, at, value}, row * size, stride);
   };
+  std::vector<LinearId> sums;
+  for (int64_t i = 0; s.is_sum && i < s.rows; ++i)
+    sums.push_back(p.add(Op::Accumulator, v, {p.add(Op::Load, v, {in, from}, 100 * i, 1)}));
   for (int64_t i = 0; i < s.rows; ++i) {
     const int64_t row = s.backwards ? s.rows - 1 - i : i;
-    const LinearId value = p.add(Op::Load, v, {in, from}, 100 * row, 1);
+    const LinearId value =
+        s.is_sum ? sums[static_cast<size_t>(row)] : p.add(Op::Load, v, {in, from}, 100 * row, 1);
     store(row, value);
+    if (s.set_after == i) p.add(Op::Set, kVoid, {sums[0], p.add(Op::Add, v, {sums[1], sums[1]})});
     // Another square's rows, beside this one's in memory.
     if (s.interleaved) store(row + s.rows + 1, value);
     if (s.reads_back && i == 2)
@@ -97,6 +104,17 @@ TEST(X86Transpose, SquaresTurnInRegisters) {
               expect_same(s, target);
             }
       }
+}
+
+// Sums that nothing is done with are stored as what is computed of them is.
+TEST(X86Transpose, SumsTurnUntilOneGetsItsNextValue) {
+  for (const Target& target : targets_here())
+    for (const int64_t rows : {4, 7, 8}) {
+      Shape s{.rows = rows, .is_sum = true};
+      EXPECT_TRUE(turns(square(s), target));
+      expect_same(s, target);
+      for (s.set_after = 0; s.set_after < rows; ++s.set_after) expect_same(s, target);
+    }
 }
 
 // Rows that are as long as their lanes are apart, so that nothing is left between columns.

@@ -20,6 +20,7 @@ namespace tiny {
 namespace {
 
 constexpr double kLanesOfSumMax = 60;     // what lanes may cost that are worth having
+constexpr double kLanesClose = 1.3;       // times as much as the cheapest is no clear difference
 constexpr int64_t kLongRunVectors = 12;   // where each step reads another page of memory,
 constexpr double kFewRows = 4;            // which that many rows share
 constexpr int64_t kRowsAtOnce = 4;        // of memory, read side by side
@@ -30,14 +31,14 @@ constexpr int64_t kWindowMax = 16;        // steps of a window that are unrolled
 constexpr int64_t kWindowVectors = 36;    // those of all vectors side by side
 constexpr int64_t kFoldedRows = 4;        // rows of sums whose lanes are folded,
 constexpr int64_t kFoldedRowVectors = 2;  // with so many vectors of each
-constexpr double kPanelLoad = 4;          // of the second level of cache, in those of the first
 constexpr int64_t kApartVectors = 2;      // of a tile whose lanes are stored apart
 constexpr double kFarRows = 1e-3;         // what rows far apart lose, for each doubling
 constexpr double kBorderRows = 0.5;       // what all rows lose where each is at a border
 
 }  // namespace
 
-Contraction::Contraction(Editor& edit, Words& words, const ClosureInfo& reduction)
+Contraction::Contraction(Editor& edit, Words& words, const ClosureInfo& reduction,
+                         std::optional<size_t> lanes)
     : edit_(edit),
       words_(words),
       reduction_(reduction),
@@ -48,7 +49,11 @@ Contraction::Contraction(Editor& edit, Words& words, const ClosureInfo& reductio
   for (size_t i = 0; i < edit.kernel().ranges.size(); ++i)
     if (reduction.own & bit(i)) steps_ *= edit.extent(i);
   if (edit.lanes() < 2) return;
-  choose_lane();
+  if (lanes) {
+    lane_ = *lanes;
+  } else {
+    choose_lane();
+  }
   if (lane_ < edit.kernel().ranges.size() && !(reduction.own & bit(lane_))) choose_row();
 }
 
@@ -67,6 +72,7 @@ void Contraction::choose_lane() {
                            ? ops_of_sums() * static_cast<double>(edit_.lanes() - 1) / steps_
                            : 0;
   double best = 0, least = 0;
+  std::vector<std::pair<size_t, double>> full;  // outputs that fill vectors, and their price
   for (size_t i = 0; i < none; ++i) {
     const bool reduced = (reduction_.own & bit(i)) != 0;
     if (!(outputs_ & bit(i)) && !reduced) continue;
@@ -74,9 +80,13 @@ void Contraction::choose_lane() {
     if (is_short && has_lanes_of_outputs(edit_.most(i))) continue;
     const double cost = lane_cost(edit_, i, reduced, steps_, outputs_ | reduction_.own);
     const double price = reduced ? cost + apart : cost;
+    if (!reduced && edit_.most(i) >= edit_.lanes()) full.emplace_back(i, price);
     if (lane_ == none || price < best) lane_ = i, best = price, least = cost;
   }
   if (least > kLanesOfSumMax) lane_ = none;
+  std::erase_if(full, [&](const auto& other) { return other.first == lane_; });
+  const auto next = std::ranges::min_element(full, {}, &std::pair<size_t, double>::second);
+  if (next != full.end() && next->second < best * kLanesClose) close_lanes_ = next->first;
 }
 
 // The arithmetic on each sum, once it is complete.
@@ -143,8 +153,8 @@ void Contraction::choose_row() {
 // What a register tile along `lane` loads for each step of an element's sum.
 double Contraction::loads_of_columns() const {
   const bool has_rows = row().has_value();
-  const RegisterTile tile = register_tile(edit_, has_rows ? edit_.extent(row_) : 1,
-                                          edit_.extent(lane_), {1, kVectorsMax});
+  const RegisterTile tile =
+      register_tile(edit_, has_rows ? edit_.extent(row_) : 1, edit_.extent(lane_), {kVectorsMax});
   const auto rows = static_cast<double>(tile.rows), vectors = static_cast<double>(tile.vectors);
   double loads = 0;
   for (const AccessInfo& a : edit_.table().accesses) {
@@ -321,8 +331,8 @@ bool Contraction::walk_rows() {
 
 bool Contraction::pack_panels() {
   if (!row() || edit_.most(lane_) < edit_.lanes()) return false;
-  // A panel is read from the second level; lanes that are stored apart need a line each.
-  TileCost cost{kPanelLoad, kVectorsMax};
+  // Lanes that are stored apart need a line each.
+  TileCost cost{kVectorsMax, kPanelBytes};
   for (const AccessInfo& a : edit_.table().accesses)
     if (a.store && a.strides[lane_] != 1) cost.vectors_max = kApartVectors;
   const RegisterTile tile = register_tile(edit_, edit_.extent(row_), edit_.extent(lane_), cost);
@@ -338,10 +348,23 @@ std::optional<SlidingRows> Contraction::sliding_rows_of(const RegisterTile& tile
   return std::nullopt;
 }
 
+// Of all steps that a vector of columns is read for; those along a window within its own lines.
+double Contraction::bytes_of_vector() const {
+  double bytes = 0;
+  for (const AccessInfo& a : edit_.table().accesses) {
+    if (a.store || !a.inside_reduction || a.strides[lane_] == 0) continue;
+    double steps = 1;
+    for (size_t i = 0; i < edit_.kernel().ranges.size(); ++i)
+      if ((reduction_.own & bit(i)) && std::abs(a.strides[i]) >= edit_.lanes())
+        steps *= edit_.extent(i);
+    bytes += steps * static_cast<double>(edit_.lanes() * a.node.dtype().bytes());
+  }
+  return bytes;
+}
+
 bool Contraction::tile() {
   if (lane_ == edit_.kernel().ranges.size() || (reduction_.own & bit(lane_))) return false;
-  TileCost cost;
-  cost.vectors_max = vectors_max();
+  const TileCost cost{vectors_max(), bytes_of_vector()};
   RegisterTile best =
       register_tile(edit_, row() ? edit_.extent(row_) : 1, edit_.extent(lane_), cost);
   if (!row())
@@ -377,19 +400,27 @@ bool is_contraction(const Seen& seen) {
 }
 
 void propose_contraction(const Seen& seen, std::vector<Proposal>& to) {
-  const auto made = [&](bool in_words) -> std::optional<Proposal> {
+  std::optional<size_t> close;
+  const auto made = [&](bool in_words, std::optional<size_t> lanes) -> std::optional<Proposal> {
     Editor edit(seen.kernel, seen.machine, seen.table);
     Words words;
     if (in_words) words = form_words(edit, seen.reductions.front()->node);
     const auto sum =
         std::ranges::find_if(edit.table().closures, [](const ClosureInfo& c) { return !c.store; });
-    Contraction(edit, words, *sum).run();
+    Contraction contraction(edit, words, *sum, lanes);
+    if (!lanes) close = contraction.close_lanes();
+    contraction.run();
     share_values(edit);
     if (words.is_scattered) return std::nullopt;
     return propose(edit.take(), seen.machine);
   };
-  std::optional<Proposal> proposal = made(true);
-  to.push_back(proposal ? std::move(*proposal) : *made(false));
+  std::optional<Proposal> proposal = made(true, {});
+  if (!proposal) proposal = made(false, {});
+  if (close) {
+    std::optional<Proposal> other = made(false, close);
+    if (other->cost.seconds < proposal->cost.seconds) proposal = std::move(other);
+  }
+  to.push_back(std::move(*proposal));
 }
 
 }  // namespace tiny

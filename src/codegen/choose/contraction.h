@@ -16,8 +16,10 @@ namespace tiny {
 
 class Contraction {
  public:
-  // `reduction` is one of the kernel's.  The editor and the words must outlive it.
-  Contraction(Editor& edit, Words& words, const ClosureInfo& reduction);
+  // `reduction` is one of the kernel's.  The editor and the words must outlive it.  `lanes`: the
+  // position of the range that has them; the cheapest has where none is given.
+  Contraction(Editor& edit, Words& words, const ClosureInfo& reduction,
+              std::optional<size_t> lanes = std::nullopt);
 
   // Each form, in the order in which they are preferred: false, and nothing is done, where it does
   // not fit.
@@ -31,6 +33,9 @@ class Contraction {
   // The first that fits; false where none does.
   bool run();
 
+  // Other outputs whose lanes cost about as much as those that were chosen, if there are any.
+  std::optional<size_t> close_lanes() const { return close_lanes_; }
+
  private:
   void choose_lane();
   double ops_of_sums() const;
@@ -42,6 +47,7 @@ class Contraction {
   std::optional<size_t> whole_rows() const;
   void walk_whole_rows(size_t rows);
   std::optional<size_t> rows_at_once() const;
+  double bytes_of_vector() const;
   int64_t vectors_max() const;
   void unroll_window(int64_t vectors);
   std::optional<SlidingRows> sliding_rows_of(const RegisterTile& tile) const;
@@ -54,6 +60,7 @@ class Contraction {
   double steps_ = 1;  // of each sum
   size_t lane_;       // positions; the number of ranges where there is none
   size_t row_;
+  std::optional<size_t> close_lanes_;
 };
 
 }  // namespace tiny

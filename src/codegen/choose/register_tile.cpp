@@ -10,6 +10,7 @@ namespace {
 // So many sums hide the latency of an addition: four cycles, two or three begun in each.
 constexpr double kBusySums = 12;
 constexpr double kLoadsHidden = 4;  // loads that cost as much as the products beside them
+constexpr double kFarLoad = 4;      // of the second level of cache, in those of the first
 
 }  // namespace
 
@@ -18,6 +19,8 @@ RegisterTile register_tile(const Editor& edit, double m, double n, const TileCos
   const auto lanes = static_cast<double>(edit.lanes());
   for (int64_t vectors = 1; vectors <= cost.vectors_max; ++vectors) {
     if (vectors > 1 && static_cast<double>(vectors - 1) * lanes >= n) break;
+    const bool is_far = static_cast<double>(vectors) * cost.vector_bytes >
+                        static_cast<double>(edit.machine().l1_bytes);
     for (int64_t rows = 1; rows * vectors + vectors + 1 <= edit.machine().vector_registers - 1;
          ++rows) {
       if (static_cast<double>(rows) > m) break;
@@ -26,7 +29,7 @@ RegisterTile register_tile(const Editor& edit, double m, double n, const TileCos
       const double use_m = m / (std::ceil(m / r) * r);
       const double use_n = n / (std::ceil(n / (v * lanes)) * v * lanes);
       const double busy = std::min(1.0, r * v / kBusySums);
-      const double loads = (r + v * cost.vector_load) / (r * v);
+      const double loads = (r + v * (is_far ? kFarLoad : 1)) / (r * v);
       const double score = use_m * use_n * busy / (1 + loads / kLoadsHidden);
       if (score > best.score * 1.0001) best = {rows, vectors, score};
     }

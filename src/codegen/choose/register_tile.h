@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "codegen/choose/editor.h"
 
@@ -14,9 +15,12 @@ struct RegisterTile {
 };
 
 struct TileCost {
-  double vector_load = 1;  // in loads from the first level of cache
   int64_t vectors_max = 4;
+  double vector_bytes = 0;  // of all steps of a vector of columns, which each tile of rows reads
 };
+
+// Of panels, which are taken to come from the second level of cache whatever their size.
+constexpr double kPanelBytes = std::numeric_limits<double>::infinity();
 
 // Rows and vectors that keep the most accumulators busy for the fewest loads; `m` rows and `n`
 // columns are to be computed.

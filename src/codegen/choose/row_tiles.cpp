@@ -25,7 +25,6 @@ constexpr int64_t kRowsBesideOddMin = 13;  // of an odd number
 constexpr int64_t kPassesOfStreams = 2;    // over what tiles of rows read, for which it streams
 constexpr double kPartOfBlock = 8;         // of the second level of cache, for what comes next
 constexpr int kSharedMax = 4;              // values of a tile that are kept
-constexpr double kPanelLoad = 4;           // of the second level of cache, in those of the first
 
 }  // namespace
 
@@ -95,7 +94,7 @@ RegisterTile RowTiles::tile_of_rows() const {
   const int64_t rows = row_ ? edit_.most(*row_) : 1;
   const double columns = columns_of_stores();
   if (is_few(rows)) return tile_of_few_rows(rows, columns);
-  return register_tile(edit_, static_cast<double>(rows), columns, {kPanelLoad, kVectorsMax});
+  return register_tile(edit_, static_cast<double>(rows), columns, {kVectorsMax, kPanelBytes});
 }
 
 // The longest range of what is stored.

@@ -46,13 +46,19 @@ std::optional<SlidingRows> sliding_rows(const Editor& edit, size_t lane, size_t 
                                         const RegisterTile& tile) {
   const int64_t steps = steps_of_row(edit, lane, row, taps);
   const int64_t count = edit.const_extent(taps), all = edit.const_extent(row);
-  if (steps == 0 || count > kTapsMax || all == 0) return std::nullopt;
-  if (count < kTapsMany && (tile.vectors > 1 || steps > 1)) return std::nullopt;
+  if (count > kTapsMax || all == 0) return std::nullopt;
   const int64_t registers = edit.machine().vector_registers + kLoadsAgain;
   const auto fits = [&](int64_t rows) {
     const int64_t loads = (rows - 1) * steps + count;
     return rows * tile.vectors + loads + tile.vectors <= registers;
   };
+  // Of rows that are whole in a tile it is known which taps are beyond the border.  A loop over a
+  // few taps is cut where that changes; over many it asks for each row, which costs more than
+  // loads that no register keeps.
+  if (tile.rows >= all && (steps == 0 ? count >= kTapsMany : fits(all)) &&
+      share_at_borders(edit, lane, row) > 0)
+    return SlidingRows{edit.number(taps), all};
+  if (steps == 0 || (count < kTapsMany && (tile.vectors > 1 || steps > 1))) return std::nullopt;
   int64_t rows = std::min(tile.rows, all);
   while (rows > 0 && !fits(rows)) --rows;
   if (rows * tile.vectors < std::min(kSumsMin, all * tile.vectors)) return std::nullopt;

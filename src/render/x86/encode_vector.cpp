@@ -60,6 +60,9 @@ bool Encoder::encode_vector(const Inst& inst) {
         c_.vpermt2pd(d, index, b);
       return true;
     }
+    case Opcode::VStoreLane:
+      store_lane(inst);
+      return true;
     case Opcode::VPextr:
     case Opcode::VToInt:
     case Opcode::VMoveMask:
@@ -301,6 +304,22 @@ void Encoder::lane_to_int(const Inst& inst) {
       return c_.vpextrd(r32(inst.dst), a, at);
     default:
       return c_.vpextrq(r64(inst.dst), a, at);
+  }
+}
+
+void Encoder::store_lane(const Inst& inst) {
+  const Zmm a = vec_of(inst.src[0], 16);
+  const Address m = memory(inst.mem);
+  const auto at = static_cast<uint8_t>(inst.imm);
+  switch (inst.width2) {
+    case 1:
+      return c_.vpextrb(m, a, at);
+    case 2:
+      return c_.vpextrw(m, a, at);
+    case 4:
+      return at == 0 ? c_.vmovss(m, a) : c_.vpextrd(m, a, at);
+    default:
+      return at == 0 ? c_.vmovsd(m, a) : c_.vpextrq(m, a, at);
   }
 }
 

@@ -75,6 +75,7 @@ class Encoder {
   void load_pool(const Inst& inst);
   void masked_memory_avx2(const Inst& inst);
   void extract_insert(const Inst& inst);
+  void store_lane(const Inst& inst);
   void lane_to_int(const Inst& inst);
   void int_to_lane(const Inst& inst);
   void broadcast_int(const Inst& inst);

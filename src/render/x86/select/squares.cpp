@@ -28,8 +28,15 @@ bool Squares::is_stored_across(const LinearOp& o) const {
                                                 : value.bytes() == 1 && lanes >= kPieceBytes;
   return !value.is_bool() && fits && (lanes * value.bytes() < 64 || avx512_) &&
          std::abs(o.aux) > 1 && (o.count == 3 || ops_.constant_mask(o.src[3])) &&
-         ops_.source(o, 1).dtype.lanes == 1 && ops_.source(o, 1).op != Op::Accumulator &&
-         ops_.source(o, 2).op != Op::Accumulator;
+         ops_.source(o, 1).dtype.lanes == 1 && ops_.source(o, 1).op != Op::Accumulator;
+}
+
+// Whether `o` may give a stored accumulator its next value, or begin to compute that in its
+// register (facts.h): its row must not wait then.
+bool Squares::may_change(const LinearOp& o, const LinearOp& store) const {
+  const LinearOp& value = ops_.source(store, 2);
+  return value.op == Op::Accumulator && o.op != Op::Store &&
+         (o.op == Op::Set || o.dtype == value.dtype);
 }
 
 uint64_t Squares::stored_lanes(const LinearOp& o) const {
@@ -70,7 +77,9 @@ Squares::Squares(const LinearView& ops, bool avx512) : ops_(ops), avx512_(avx512
            o.aux == first.aux && ops_.source(o, 2).dtype == ops_.source(first, 2).dtype &&
            stored_lanes(o) == stored_lanes(first));
       const auto meets = [&](LinearId row) { return meet(o, ops_.op(row)); };
-      if (ends_run(o.op) || looks || !continues || run.size() == kPendingMax ||
+      const bool changes =
+          std::ranges::any_of(run, [&](LinearId row) { return may_change(o, ops_.op(row)); });
+      if (ends_run(o.op) || looks || !continues || changes || run.size() == kPendingMax ||
           (o.op == Op::Store && std::ranges::any_of(run, meets)))
         end();
     }

@@ -25,6 +25,7 @@ class Squares {
 
  private:
   bool is_stored_across(const LinearOp& o) const;
+  bool may_change(const LinearOp& o, const LinearOp& store) const;
   std::pair<Op, int64_t> memory_of(LinearId address) const;
   bool meet(const LinearOp& a, const LinearOp& b) const;
   void note_squares(std::vector<LinearId> stores);

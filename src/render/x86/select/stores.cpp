@@ -26,15 +26,23 @@ void store_masked(Emitter& e, DType dtype, const Mem& mem, VReg value, VReg mask
   }
 }
 
+void store_lane(Emitter& e, const Mem& mem, VReg piece, int64_t size, int64_t lane) {
+  Inst& i = e.emit(Opcode::VStoreLane, 16, kNoReg, piece);
+  i.width2 = static_cast<uint8_t>(size);
+  i.imm = lane;
+  i.mem = mem;
+}
+
 namespace {
 
 void store_lanes(Emitter& e, const LanePlaces& at, VReg value, VReg bits) {
+  const int64_t size = at.dtype.bytes(), of_piece = 16 / size;
+  VReg piece = value;
   for (int64_t l = 0; l < at.dtype.lanes; ++l) {
+    if (l > 0 && l % of_piece == 0) piece = piece_of(e, value, width_of(at.dtype), l / of_piece);
     const uint32_t label = bits == kNoReg ? 0 : e.new_label();
     if (bits != kNoReg) skip_unless(e, bits, l, label);
-    const Mem m = lane_address(e, at, l);
-    const VReg lane = lane_bits(e, value, width_of(at.dtype), at.dtype.bytes(), l);
-    e.emit(Opcode::IStore, at.dtype.bytes(), kNoReg, lane).mem = m;
+    store_lane(e, lane_address(e, at, l), piece, size, l % of_piece);
     if (bits != kNoReg) e.emit(Opcode::Label, 0).label = label;
   }
 }

@@ -27,10 +27,7 @@ void store_bytes(Emitter& e, const Mem& mem, VReg value, int64_t count) {
   for (int64_t at = 0, size = kPieceBytes / 2; at < count; size /= 2) {
     if (count - at < size) continue;
     const Mem here = offset_by(e, mem, at);
-    if (at == 0 && size >= 4)
-      e.emit(Opcode::VStore, size, kNoReg, value).mem = here;
-    else
-      e.emit(Opcode::IStore, size, kNoReg, lane_bits(e, value, 16, size, at / size)).mem = here;
+    store_lane(e, here, value, size, at / size);
     at += size;
   }
 }
