@@ -32,6 +32,7 @@ constexpr int64_t kWindowVectors = 36;    // those of all vectors side by side
 constexpr int64_t kFoldedRows = 4;        // rows of sums whose lanes are folded,
 constexpr int64_t kFoldedRowVectors = 2;  // with so many vectors of each
 constexpr int64_t kApartVectors = 2;      // of a tile whose lanes are stored apart
+constexpr double kPartOfSecond = 0.75;    // level of cache, for rows that all columns meet
 constexpr double kFarRows = 1e-3;         // what rows far apart lose, for each doubling
 constexpr double kBorderRows = 0.5;       // what all rows lose where each is at a border
 
@@ -362,6 +363,41 @@ double Contraction::bytes_of_vector() const {
   return bytes;
 }
 
+// Columns that are walked for every tile of rows, and that the second level of cache does not hold,
+// are walked once, where that level holds all rows and the steps of a tile of columns.
+void Contraction::walk_far_columns_once(int64_t vectors) {
+  if (!row() || !edit_.is_loop(edit_.number(row_))) return;
+  double columns = 0, rows = 0;  // bytes
+  RangeSet along = 0;
+  for (const AccessInfo& a : edit_.table().accesses) {
+    if (a.store || !a.inside_reduction) continue;
+    const auto bytes = static_cast<double>(a.node.dtype().bytes());
+    if (a.strides[lane_] == 0) {
+      rows += a.elements * bytes;
+      continue;
+    }
+    double walked = bytes;
+    for (size_t i = row_ + 1; i < a.strides.size(); ++i) {
+      if (a.strides[i] == 0) continue;
+      walked *= edit_.extent(i);
+      along |= bit(i) & outputs_;
+    }
+    columns += walked;
+  }
+  const auto l2 = static_cast<double>(edit_.machine().l2_bytes);
+  const double tile = static_cast<double>(vectors) * bytes_of_vector();
+  if (along == 0 || columns <= l2 || rows + tile > l2 * kPartOfSecond) return;
+  std::vector<int64_t> first, order;
+  for (RangeSet set = along; set; set &= set - 1)
+    first.push_back(edit_.number(static_cast<size_t>(std::countr_zero(set))));
+  for (const KernelRange& r : edit_.now().ranges) {
+    const int64_t at = r.range.int_arg();
+    if (at == edit_.number(row_)) order.insert(order.end(), first.begin(), first.end());
+    if (std::ranges::count(first, at) == 0) order.push_back(at);
+  }
+  edit_.apply({OptionKind::Order, -1, 0, order, 0, false});
+}
+
 bool Contraction::tile() {
   if (lane_ == edit_.kernel().ranges.size() || (reduction_.own & bit(lane_))) return false;
   const TileCost cost{vectors_max(), bytes_of_vector()};
@@ -378,6 +414,7 @@ bool Contraction::tile() {
   }
   edit_.vector_tile(lane_, best.vectors);
   if (sliding) edit_.kind(OptionKind::Unroll, sliding->taps);
+  walk_far_columns_once(best.vectors);
   if (row()) return true;
   unroll_window(best.vectors);
   if (const auto rows = rows_at_once())

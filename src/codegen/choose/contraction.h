@@ -48,6 +48,7 @@ class Contraction {
   void walk_whole_rows(size_t rows);
   std::optional<size_t> rows_at_once() const;
   double bytes_of_vector() const;
+  void walk_far_columns_once(int64_t vectors);
   int64_t vectors_max() const;
   void unroll_window(int64_t vectors);
   std::optional<SlidingRows> sliding_rows_of(const RegisterTile& tile) const;

@@ -580,6 +580,18 @@ TEST_F(ChoiceTest, LanesThatCostAboutAsMuchAreBothTried) {
   EXPECT_EQ(list.find("STAGE p0"), std::string::npos) << list;
 }
 
+// An image that the second level of cache does not hold is read once, for all channels.
+TEST_F(ChoiceTest, ColumnsFromBeyondTheSecondLevelAreReadOnce) {
+  const auto list = [&](int64_t size) {
+    const Tensor x = make_placeholder(context_, kFloat32, {1, 146, size});
+    const Window window{.before = {1}, .after = {1}};
+    return options(x, conv(x, constant({119, 146, 3}), Tensor(), window), 0);
+  };
+  const int64_t held = context_->backend().machine().l2_bytes / (146 * 4);
+  EXPECT_NE(list(2 * held).find("ORDER r1 r0"), std::string::npos) << list(2 * held);
+  EXPECT_EQ(list(held / 4).find("ORDER r1 r0"), std::string::npos) << list(held / 4);
+}
+
 // Rows half a page off share sets with every second one only: more of them are walked at once.
 TEST_F(ChoiceTest, RowsHalfAPageOffCollideHalfAsMuch) {
   const auto list = [&](int64_t channels) {
