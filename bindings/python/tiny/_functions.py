@@ -9,6 +9,7 @@ import math
 from . import native
 from ._creation import FLOATS
 from ._disk import is_disk, written
+from ._dtype import known
 from ._movement import axis_of, flatten, only
 from ._operands import dtype as dtype_of_name
 from ._placing import context_on, is_one_place
@@ -195,9 +196,19 @@ def _nbytes(self) -> Count:
     return Count(_count_of(self) * dtype_size(self.dtype))
 
 
-def to(self, device) -> Tensor:
-    """On a device, "CPU", "CUDA:1", or written to "disk:PATH": itself where it is there, else a copy, computed now.  No
-    gradient goes through.  On several devices: a copy on each, as shard() makes them."""
+def to(self, device=None, dtype=None) -> Tensor:
+    """Of a dtype, cast: x.to(tiny.float16), x.to(other), of what another tensor is of.  On a device, "CPU", "CUDA:1", or
+    written to "disk:PATH": itself where it is there, else a copy, computed now; no gradient goes through.  On several
+    devices: a copy on each, as shard() makes them."""
+    if isinstance(device, Tensor):
+        return to(self, device.device, device.dtype)
+    if device is not None and not isinstance(device, (tuple, list)) and known(device) is not None:
+        device, dtype = None, device
+    made = self if device is None else _moved(self, device)
+    return made if dtype is None else _identity_of(made, dtype_of_name(dtype))
+
+
+def _moved(self, device) -> Tensor:
     if is_disk(device):
         return written(self, device)
     if isinstance(device, (tuple, list)):
