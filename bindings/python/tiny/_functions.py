@@ -444,9 +444,14 @@ def cross_entropy(self, Y, *arguments, **keywords) -> Tensor:
     return made.reshape([])
 
 
+def _floats(self) -> Tensor:
+    """In tinygrad's reading integers, too, are logits and targets."""
+    return self.float() if Reading.tinygrad and self.dtype not in FLOATS else self
+
+
 def sparse_categorical_crossentropy(self, Y, ignore_index=-1, label_smoothing=0.0, reduction="mean") -> Tensor:
     """Cross entropy of logits along the last axis, with classes for targets."""
-    logits = self.reshape([-1, self.shape[-1]])
+    logits = _floats(self).reshape([-1, self.shape[-1]])
     kind = reduction_of(reduction)
     made = logits.cross_entropy(flatten(Y), ignore_index=ignore_index, label_smoothing=label_smoothing, reduction=kind)
     return made.reshape(Y.shape) if kind == Reduction.NONE else made
@@ -454,12 +459,12 @@ def sparse_categorical_crossentropy(self, Y, ignore_index=-1, label_smoothing=0.
 
 def binary_crossentropy(self, Y, reduction="mean") -> Tensor:
     """Of probabilities."""
-    return self.binary_cross_entropy(Y, reduction=reduction)
+    return self.binary_cross_entropy(_floats(Y), reduction=reduction)
 
 
 def binary_crossentropy_logits(self, Y, reduction="mean", pos_weight=None) -> Tensor:
     """Of what a sigmoid makes probabilities of."""
-    return self.binary_cross_entropy_with_logits(Y, pos_weight, reduction=reduction)
+    return self.binary_cross_entropy_with_logits(_floats(Y), pos_weight, reduction=reduction)
 
 
 _clip, _gelu, _take, _one_hot, _plain_where = Tensor.clip, Tensor.gelu, Tensor.gather, Tensor.one_hot, Tensor.where

@@ -133,6 +133,10 @@ class _Library(Optimizer):
         for name, own in self._states().items():
             own.assign(kept[name]).realize()
 
+    def _state_parts(self):
+        """For nn.state.get_state_dict: what a file has to have to go on from."""
+        return {"params": self.params, "buffers": self.buffers, "lr": self._rate, **self._states()}
+
     def state(self, name) -> list[Tensor]:
         """What is kept of each parameter under a name, such as "exp_avg"."""
         held = self._states()
