@@ -10,7 +10,7 @@ from .methods import concat, stack
 from .native import Tensor, made
 
 # Methods of another name than NumPy's function of elements.
-_ELEMENTWISE = {"equal": "eq", "float_power": "", "fabs": "abs", "degrees": "rad2deg", "invert": "not_", "isnan": "is_nan",
+_ELEMENTWISE = {"equal": "eq", "fabs": "abs", "degrees": "rad2deg", "invert": "not_", "isnan": "is_nan",
                 "left_shift": "shl", "power": "pow", "radians": "deg2rad", "right_shift": "shr", "rint": "round"}
 
 
@@ -47,7 +47,7 @@ _FUNCTIONS = {}
 
 
 def _function(function):
-    """Adds a function by its name without the leading line."""
+    """Adds a function under its name, without the underscore."""
     _FUNCTIONS[function.__name__.removeprefix("_")] = function, inspect.signature(function)
     return function
 
