@@ -329,6 +329,15 @@ class Names(Case):
         self.assertEqual((x.new_empty(2, 3).shape, x.new_empty(2, 3).dtype, x.new_zeros(2, dtype="int32").dtype),
                          ((2, 3), tiny.float16, tiny.int32))
 
+    def test_of_a_context_of_their_own(self):
+        context = tiny.Context(device="interp", cache=0)
+        x = tiny.tensor([[1.0, 2, 0], [0, 3, 0]], context=context)
+        at = tiny.tensor([[0, 1, 0]], context=context)
+        for made in (x.scatter(0, at, 3.0), x.masked_select(x > 0, size=2), x.unique(return_counts=True)[1], at[0].bincount(),
+                     x.index_add(1, at[0], x), x.clone().uniform_(), x.clone().normal_(), x.new_zeros(2), x.new_empty(2),
+                     x.slice_scatter(x[:, :1], 1, 0, 1), (x @ x.T).matrix_power(0), x.take([1, 2]), x.clone().zero_()):
+            self.assertIs(made.realize().context, context)
+
     def test_writing(self):
         x = Tensor([1.0, -2.0, 3.0])
         view = x[1:]

@@ -3,6 +3,7 @@
 from ._movement import axis_of
 from ._operator import op
 from ._reading import WrongArgument
+from .methods import Dtype
 from .native import Tensor
 
 
@@ -130,7 +131,8 @@ def matrix_power(self, n) -> Tensor:
         n >>= 1
         square = dot(square, square) if n else square
     if made is None:
-        made = Tensor.eye(self.shape[-1], dtype=self.dtype, device=self.device).expand(self.shape)
+        places = self.context.arange(Dtype.INT64, self.shape[-1])
+        made = places.unsqueeze(1).eq(places).cast(self.dtype).expand(self.shape)
     return made
 
 

@@ -151,9 +151,9 @@ def _writers():
     _written("zero_", Tensor.zeros_like, "Writes 0 to all elements.")
     _written("fill_", lambda self, value: self.full_like(value), "Writes a number to all elements.")
     _written("copy_", lambda self, src: src.cast(self.dtype).expand(self.shape), "Writes what broadcasts to the shape.")
-    _written("uniform_", lambda self, low=0.0, high=1.0: Tensor.uniform(*self.shape, low=low, high=high).cast(self.dtype),
+    _written("uniform_", lambda self, low=0.0, high=1.0: self.rand_like() * (high - low) + low,
              "Writes random numbers from `low` to `high`.")
-    _written("normal_", lambda self, mean=0.0, std=1.0: Tensor.normal(*self.shape, mean=mean, std=std).cast(self.dtype),
+    _written("normal_", lambda self, mean=0.0, std=1.0: self.randn_like() * std + mean,
              "Writes random numbers of that mean and deviation.")
 
 
@@ -161,7 +161,7 @@ for _name, _plain in _OTHER_NAMES.items():
     setattr(Tensor, _name, getattr(Tensor, _plain))
 _new("new_zeros", lambda self, size, dtype: new_full(self, size, 0, dtype=dtype), "Zeros of that shape, of this dtype if none is said.")
 _new("new_ones", lambda self, size, dtype: new_full(self, size, 1, dtype=dtype), "Ones of that shape, of this dtype if none is said.")
-_new("new_empty", lambda self, size, dtype: Tensor.empty(*size, dtype=dtype, device=self.device), "Of that shape, with any elements.")
+_new("new_empty", lambda self, size, dtype: new_full(self, size, 0, dtype=dtype), "Of that shape, with any elements.")
 for _function in (astype, type_as, byte, char, cpu, cuda, copy, dim, stride, storage_offset, is_contiguous, is_signed, is_complex,
                   is_same_size, is_nonzero, equal, nelement, new_full, new_tensor):
     setattr(Tensor, _function.__name__, _function)
