@@ -18,7 +18,7 @@ HEAD = '''"""Made from include/tiny.h and the package's modules by bindings/gene
 import builtins
 import enum
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ContextDecorator
 from typing import Any
 
 from . import dtypes as dtypes, helpers as helpers, nn as nn, state as state, uop as uop
@@ -29,6 +29,10 @@ from .uop import (
 Buffer = Any  # an object of the buffer protocol
 DTypeLike = Any  # an element type, its name, or NumPy's or PyTorch's
 Whole = int | Dim | Variable  # a number, or a dimension that each run has a value of
+
+class Mode(ContextDecorator):  # `with Tensor.train():`, or a decorator
+    def __enter__(self) -> None: ...
+    def __exit__(self, *error: object) -> None: ...
 '''
 C_MEMBERS = (types.WrapperDescriptorType, types.BuiltinFunctionType, types.GetSetDescriptorType)  # of the handle
 FLOATS = ("double", "float")
@@ -37,6 +41,8 @@ DIMENSIONS = {"Tensor": {"shape": "@property\ndef shape(self) -> tuple[int | Dim
                          "uop": "@property\ndef uop(self) -> UOp: ..."},
               "TinyJit": {"captured": "@property\ndef captured(self) -> Any: ..."},
               "Variable": {"dim": "@property\ndef dim(self) -> Dim: ..."},
+              "DType": {"__new__": "def __new__(cls, name: DTypeLike) -> DType: ...\nname: str\nitemsize: int\nbitsize: int\n"
+                                   "fmt: str | None\npriority: int"},
               "Dim": {"number": "number: int"}}
 
 
@@ -178,7 +184,7 @@ def class_stub(kind, typed, special):
     rows = {} if name == "Context" or not kind.__module__.endswith("native") else {"context": "context: Context"}
     if name == "Tensor":
         rows["training"] = "training: bool"
-        rows["no_grad"] = "no_grad: bool"
+        rows["no_grad"] = "no_grad: Any  # a bool, and `with Tensor.no_grad():`"
     for member, value in vars(kind).items():
         if member in special:
             rows[member] = special[member]

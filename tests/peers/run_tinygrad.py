@@ -32,7 +32,18 @@ test/unit/test_function.py test/unit/test_disk_tensor.py test/unit/test_tar.py t
 test/testextra/test_lr_scheduler.py test/unit/test_conv.py test/unit/test_linalg.py test/unit/test_masked_tensor.py
 test/unit/test_rearrange_einops.py test/null/test_rearrange_einops.py test/unit/test_winograd.py
 test/unit/test_hashing.py test/backend/test_softmax_fusion.py test/backend/test_transcendental.py
-test/backend/test_edgecases.py test/backend/test_pickle.py test/unit/test_call.py""".split()
+test/backend/test_edgecases.py test/backend/test_pickle.py test/unit/test_call.py test/backend/test_symbolic_jit.py
+test/backend/test_to_numpy.py test/backend/test_schedule.py test/backend/test_arange.py test/backend/test_const_folding.py
+test/backend/test_multitensor.py test/backend/test_stunning.py test/backend/test_rangeify.py test/unit/test_callify.py
+test/unit/test_allreduce.py test/unit/test_dtype_weak.py test/unit/test_getitem_ops.py test/unit/test_helpers.py
+test/unit/test_multitensor.py test/unit/test_realize_is_realize.py test/unit/test_setitem_schedule.py
+test/unit/test_shm_tensor.py test/unit/test_symbolic_tensor.py test/unit/test_tensor_data.py test/unit/test_tensor_io.py
+test/testextra/test_bench_log.py test/testextra/test_f16_decompress.py test/models/test_mnist.py
+test/models/test_train.py test/models/test_rnnt.py test/models/test_end2end.py test/null/test_compile_failures.py
+test/null/test_device.py test/null/test_dtype.py test/null/test_helpers.py test/null/test_indexing.py
+test/null/test_microbenchmarks.py test/null/test_multitensor.py test/null/test_real_world.py test/null/test_schedule.py
+test/null/test_symbolic_tensor.py test/null/test_tensor.py test/null/test_tensor_io.py test/null/test_tensor_metadata.py
+test/null/test_tqdm.py""".split()
 APART = (INTERNALS, DELIBERATE, MACHINE)
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "TINYGRAD.md"
 

@@ -273,6 +273,8 @@ class States(Files):
         self.assertEqual(list(found), ["layers.0.weight", "layers.1.weight", "head.out.weight", "tied"])
         self.assertIs(found["tied"], network.layers[0].weight)
         self.assertEqual(len(tiny.state.get_parameters(network)), 3)
+        network.itself, network.kind = [network], tiny.Dtype.FLOAT32
+        self.assertEqual(list(tiny.state.get_state_dict(network)), list(found))
 
     def test_a_state_goes_to_a_file_and_back(self):
         network, other = Network(1.0), Network(5.0)

@@ -8,6 +8,7 @@ import unittest
 
 import tiny
 from tiny import Tensor, _dtype, _rounding, dtypes
+from tiny._reading import Reading
 
 try:
     import numpy
@@ -73,7 +74,17 @@ class Kinds(unittest.TestCase):
                 Tensor([70000])
             with self.assertRaises(ValueError):
                 dtypes.default_float = "int8"
+            for tinygrad in (False, True):
+                Reading.tinygrad = tinygrad
+                for kind in (tiny.float16, tiny.float64):
+                    dtypes.default_float = kind
+                    for made in (Tensor.rand(2), Tensor.randn(2), Tensor.uniform(2), Tensor.normal(2), Tensor.kaiming_uniform(2, 2),
+                                 tiny.nn.Linear(2, 3).weight, tiny.nn.Conv2d(1, 1, 1).bias, tiny.nn.Embedding(2, 2).weight):
+                        self.assertEqual(made.dtype, kind)
+                    self.assertEqual(set(Tensor.randint(50, high=3).tolist()), {0, 1, 2})
+                    self.assertEqual(sorted(Tensor.randperm(6).tolist()), list(range(6)))
         finally:
+            Reading.tinygrad = False
             dtypes.default_float = dtypes.default_int = None
 
 

@@ -123,7 +123,7 @@ class Loops(unittest.TestCase):
             with helpers.tqdm(total=10) as bar:
                 bar.update(4)
         self.assertRegex(text.getvalue(), "steps: 100%")
-        self.assertRegex(text.getvalue(), "40%.*4/10")
+        self.assertRegex(text.getvalue(), r"40%.*4/10 \[00:00<")
         with contextlib.redirect_stderr(io.StringIO()) as silent:
             list(helpers.trange(3, disable=True))
         self.assertEqual(silent.getvalue(), "")

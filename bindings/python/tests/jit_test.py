@@ -211,6 +211,30 @@ class Writes(unittest.TestCase):
             self.assertEqual(captured.tolist(), plain.tolist())
         self.assertEqual(len(jit._programs), 1)
 
+    def test_a_part_of_an_argument(self):
+        def setitem(x, y):
+            x[:, 1:2] = y
+        for write in (lambda x, y: x[:, 1:2].assign(y), lambda x, y: x.shrink((None, (1, 2))).assign(y), setitem,
+                      lambda x, y: x[:, 1:2].add_(y), lambda x, y: x[0].T.assign(y[0]), lambda x, y: x.reshape(-1)[2:].mul_(2)):
+            plain, captured = (Tensor([[1.0, 2, 3], [4, 5, 6]]) for _ in range(2))
+            jit = TinyJit(write)
+            for i in range(4):
+                y = Tensor([[1.0 + i], [2.0 + i]])
+                write(plain, y)
+                jit(captured, y)
+                self.assertEqual(captured.tolist(), plain.tolist())
+
+    def test_a_part_of_an_argument_that_a_variable_chooses(self):
+        i = tiny.Variable("i", 0, 3)
+        for over in (None, ("CPU", "INTERP")):
+            cache = Tensor.zeros(2, 4).contiguous().realize()
+            cache = cache if over is None else cache.shard(over, 0).realize()
+            jit = TinyJit(lambda cache, row, i: cache[:, i:i + 1].assign(row))
+            for at in range(4):
+                row = Tensor([[at + 1.0], [at + 2.0]])
+                jit(cache, row if over is None else row.shard(over, 0), i.bind(at))
+            self.assertEqual(cache.tolist(), [[1, 2, 3, 4], [2, 3, 4, 5]])
+
     def test_an_argument_as_tinygrad(self):
         Reading.tinygrad = True
         try:

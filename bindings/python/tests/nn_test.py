@@ -498,5 +498,29 @@ assert losses[-1] < losses[0], losses
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
 
+class States(unittest.TestCase):
+    def test_a_state_of_an_optimizer_goes_on_elsewhere(self):
+        def stepped(net, optimizer, count):
+            for _ in range(count):
+                with Tensor.train():
+                    optimizer.zero_grad()
+                    (net(Tensor([[1.0, 2.0, 3.0]])).square().sum()).backward()
+                    optimizer.step()
+        for make in (nn.optim.Adam, lambda params: nn.optim.SGD(params, momentum=0.9), nn.optim.Muon):
+            net = nn.Linear(3, 2)
+            optimizer = make(nn.state.get_parameters(net))
+            stepped(net, optimizer, 2)
+            held = {name: tensor.clone().realize() for name, tensor in nn.state.get_state_dict(optimizer).items()}
+            self.assertEqual({"params.0", "params.1", "lr"} - set(held), set())
+            other = nn.Linear(3, 2)
+            again = make(nn.state.get_parameters(other))
+            again.lr = 0.5
+            nn.state.load_state_dict(again, held)
+            stepped(net, optimizer, 2)
+            stepped(other, again, 2)
+            self.assertEqual([one.tolist() for one in again.params], [one.tolist() for one in optimizer.params])
+        self.assertEqual(len(nn.state.get_parameters(nn.optim.OptimizerGroup(optimizer))), len(held))
+
+
 if __name__ == "__main__":
     unittest.main()

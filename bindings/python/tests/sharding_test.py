@@ -57,6 +57,11 @@ class Sharding(unittest.TestCase):
                 self.close(x.shard(None, other), array)
         with self.assertRaisesRegex(RuntimeError, "no multiple of 2"):
             self.over(numbers(3, 4), 0)
+        x = self.over(array, 0)
+        self.close(x.to(tiny.float64), array.astype("float64"))
+        self.close(x.hypot(x).amax(axis=1), numpy.hypot(array, array).max(1))
+        with self.assertRaisesRegex(NotImplementedError, "add_ of a tensor over"):
+            x.add_(1)
         x = Tensor(array, context=self.here)
         self.assertIs(x.shard_(self.two, 0), x)
         self.close(x, array)

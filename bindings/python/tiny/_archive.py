@@ -1,5 +1,7 @@
 """What Python users expect of files of tensors and of states beside the header's functions: dicts."""
 
+import enum
+
 from .native import Archive, Tensor
 from ._tensor import default_context
 
@@ -34,10 +36,18 @@ def save(path, tensors, metadata=None) -> None:
 
 def get_state_dict(obj, prefix="", tensor_type=Tensor) -> dict[str, Tensor]:
     """The tensors of an object by dotted names: of its attributes, of lists and tuples by position, of dicts by
-    key; a tensor that is reached by several ways, by each of them."""
+    key; a tensor that is reached by several ways, by each of them.  What an object has of itself is passed over."""
+    return _state_within(obj, prefix, tensor_type, ())
+
+
+def _state_within(obj, prefix, tensor_type, around):
     if isinstance(obj, tensor_type):
         return {prefix.strip("."): obj}
-    if hasattr(obj, "_asdict"):  # a named tuple
+    if isinstance(obj, (type, enum.Enum)) or any(obj is one for one in around):
+        return {}
+    if hasattr(obj, "_state_parts"):
+        parts = obj._state_parts()
+    elif hasattr(obj, "_asdict"):  # a named tuple
         parts = obj._asdict()
     elif isinstance(obj, (list, tuple)):
         parts = dict(enumerate(obj))
@@ -47,7 +57,7 @@ def get_state_dict(obj, prefix="", tensor_type=Tensor) -> dict[str, Tensor]:
         parts = getattr(obj, "__dict__", {})
     found = {}
     for name, part in parts.items():
-        found.update(get_state_dict(part, f"{prefix}{name}.", tensor_type))
+        found.update(_state_within(part, f"{prefix}{name}.", tensor_type, (*around, obj)))
     return found
 
 

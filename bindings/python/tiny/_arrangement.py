@@ -98,7 +98,8 @@ def unfold(self, dim, size, step) -> Tensor:
         raise WrongArgument(f"unfold: windows of {size} elements along axis {axis} of shape {list(self.shape)}")
     rows = transpose(self, axis, -1) if self.ndim else self.reshape([1])
     if size == 0:
-        return self.full([*rows.shape[:-1], length // step + 1, 0], 0, self.dtype).transpose(axis, -2)
+        none = self.full([*rows.shape[:-1], length // step + 1, 0], 0, self.dtype, context=self.context)
+        return none.transpose(axis, -2)
     made = pool(rows, (size,), step)
     return made.transpose(axis, -2) if self.ndim else made[0]
 

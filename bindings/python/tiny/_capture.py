@@ -24,6 +24,7 @@ class Capture:
 
     def __init__(self, inputs):
         self.inputs = {id(one): at for at, one in enumerate(inputs)}
+        self.given = [(one, one.uop) for one in inputs]
         self.written_inputs = {}  # where in the inputs: the stand-in that the function assigned to
         self.targets = {}
         self.gradients = {}  # id of a tensor: Gradient
@@ -37,6 +38,13 @@ class Capture:
     def written(self, tensor):
         """It has been."""
         self.targets.setdefault(id(tensor), tensor)
+
+    def note_writes_to_parts(self):
+        """An input of which a view was assigned to has another value than it had."""
+        for at, (tensor, before) in enumerate(self.given):
+            if at not in self.written_inputs and tensor.uop is not before:
+                self.written_inputs[at] = tensor
+                self.written(tensor)
 
     def written_tensors(self):
         """One that knows its context first, by which a program is made."""

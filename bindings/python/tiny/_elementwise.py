@@ -2,7 +2,7 @@
 
 import math
 
-from ._dtype import default_float
+from ._dtype import default_float, least_upper_dtype
 from ._operands import operand
 from ._operator import op
 from ._reading import Reading, WrongArgument
@@ -133,8 +133,8 @@ def pow_(self, x, reverse=False) -> Tensor:
 
 def copysign(self, other) -> Tensor:
     """The size of this with the sign of the other, also that of -0.  Integers become floats, but for tinygrad's."""
-    size = self.abs() if Reading.tinygrad else _as_floats(self).abs()
     other = tensor_of(self, other)
+    size = (self.cast(least_upper_dtype(self.dtype, other.dtype)) if Reading.tinygrad else _as_floats(self)).abs()
     negative = (other < 0) | (other.reciprocal() < 0) if is_float(other) else other < 0
     return negative.where(-size, size)
 

@@ -9,6 +9,7 @@ import math
 from . import native
 from ._creation import FLOATS
 from ._disk import is_disk, written
+from ._dtype import known
 from ._movement import axis_of, flatten, only
 from ._operands import dtype as dtype_of_name
 from ._placing import context_on, is_one_place
@@ -195,9 +196,19 @@ def _nbytes(self) -> Count:
     return Count(_count_of(self) * dtype_size(self.dtype))
 
 
-def to(self, device) -> Tensor:
-    """On a device, "CPU", "CUDA:1", or written to "disk:PATH": itself where it is there, else a copy, computed now.  No
-    gradient goes through.  On several devices: a copy on each, as shard() makes them."""
+def to(self, device=None, dtype=None) -> Tensor:
+    """Of a dtype, cast: x.to(tiny.float16), x.to(other), of what another tensor is of.  On a device, "CPU", "CUDA:1", or
+    written to "disk:PATH": itself where it is there, else a copy, computed now; no gradient goes through.  On several
+    devices: a copy on each, as shard() makes them."""
+    if isinstance(device, Tensor):
+        return to(self, device.device, device.dtype)
+    if device is not None and not isinstance(device, (tuple, list)) and known(device) is not None:
+        device, dtype = None, device
+    made = self if device is None else _moved(self, device)
+    return made if dtype is None else _identity_of(made, dtype_of_name(dtype))
+
+
+def _moved(self, device) -> Tensor:
     if is_disk(device):
         return written(self, device)
     if isinstance(device, (tuple, list)):
@@ -433,9 +444,14 @@ def cross_entropy(self, Y, *arguments, **keywords) -> Tensor:
     return made.reshape([])
 
 
+def _floats(self) -> Tensor:
+    """In tinygrad's reading integers, too, are logits and targets."""
+    return self.float() if Reading.tinygrad and self.dtype not in FLOATS else self
+
+
 def sparse_categorical_crossentropy(self, Y, ignore_index=-1, label_smoothing=0.0, reduction="mean") -> Tensor:
     """Cross entropy of logits along the last axis, with classes for targets."""
-    logits = self.reshape([-1, self.shape[-1]])
+    logits = _floats(self).reshape([-1, self.shape[-1]])
     kind = reduction_of(reduction)
     made = logits.cross_entropy(flatten(Y), ignore_index=ignore_index, label_smoothing=label_smoothing, reduction=kind)
     return made.reshape(Y.shape) if kind == Reduction.NONE else made
@@ -443,12 +459,12 @@ def sparse_categorical_crossentropy(self, Y, ignore_index=-1, label_smoothing=0.
 
 def binary_crossentropy(self, Y, reduction="mean") -> Tensor:
     """Of probabilities."""
-    return self.binary_cross_entropy(Y, reduction=reduction)
+    return self.binary_cross_entropy(_floats(Y), reduction=reduction)
 
 
 def binary_crossentropy_logits(self, Y, reduction="mean", pos_weight=None) -> Tensor:
     """Of what a sigmoid makes probabilities of."""
-    return self.binary_cross_entropy_with_logits(Y, pos_weight, reduction=reduction)
+    return self.binary_cross_entropy_with_logits(_floats(Y), pos_weight, reduction=reduction)
 
 
 _clip, _gelu, _take, _one_hot, _plain_where = Tensor.clip, Tensor.gelu, Tensor.gather, Tensor.one_hot, Tensor.where

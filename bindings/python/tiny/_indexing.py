@@ -482,18 +482,19 @@ def _write(self, view, value):
     _tape.written(self)
 
 
-def _in_place(name, method):
-    def operate(self, other) -> Tensor:
-        result = method(self, other)
+def in_place(name, method):
+    """The method whose result is written to the tensor, in its dtype and shape; `name` is what errors call it."""
+    def operate(self, *arguments, **keywords) -> Tensor:
+        result = method(self, *arguments, **keywords)
         if result is NotImplemented:
             return result
         if result.dtype != self.dtype and native.tiny_tensor_dtype(self) > 0:
             if _defers(self, result):
                 result = result.cast(self.dtype)
         if result.dtype != self.dtype and native.tiny_tensor_dtype(self) > 0:
-            raise NoFit(f"x {name}= y: the result is of {result.dtype}, and x is of {self.dtype}")
+            raise NoFit(f"{name}: the result is of {result.dtype}, and x is of {self.dtype}")
         if tuple(result.shape) != tuple(self.shape):
-            raise ValueError(f"x {name}= y: the result has shape {list(result.shape)}, and x has {list(self.shape)}")
+            raise ValueError(f"{name}: the result has shape {list(result.shape)}, and x has {list(self.shape)}")
         if native.tiny_tensor_dtype(self) < 0:  # a number, which has no memory
             _replace(self, result)
             return self
@@ -508,9 +509,17 @@ def _in_place(name, method):
         self.this, self._view_of = result.this, (base, key)
         self._leaves = result.__dict__.get("_leaves", frozenset())
         return self
-    operate.__name__, operate.__qualname__ = f"__i{method.__name__.strip('_')}__", f"Tensor.__i{name}__"
-    operate.__doc__ = f"x {name}= y writes to x, and to every tensor that shares its elements."
     return operate
+
+
+def _operator(name, sign):
+    operate = in_place(f"x {sign}= y", getattr(Tensor, f"__{name}__"))
+
+    def method(self, other) -> Tensor:
+        return operate(self, other)
+    method.__name__, method.__qualname__ = f"__i{name}__", f"Tensor.__i{name}__"
+    method.__doc__ = f"x {sign}= y writes to x, and to every tensor that shares its elements."
+    return method
 
 
 Tensor.__getitem__ = _index
@@ -518,4 +527,4 @@ Tensor.__setitem__ = _set_index
 for _name, _sign in (("add", "+"), ("sub", "-"), ("mul", "*"), ("truediv", "/"), ("floordiv", "//"), ("mod", "%"),
                      ("pow", "**"), ("and", "&"), ("or", "|"), ("xor", "^"), ("lshift", "<<"), ("rshift", ">>"),
                      ("matmul", "@")):
-    setattr(Tensor, f"__i{_name}__", _in_place(_sign, getattr(Tensor, f"__{_name}__")))
+    setattr(Tensor, f"__i{_name}__", _operator(_name, _sign))

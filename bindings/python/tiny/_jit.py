@@ -301,6 +301,7 @@ class TinyJit:
                            f"{changed}. Tensors are changed with assign()")
 
     def _compiled(self, capture, guards, inputs, result, found):
+        capture.note_writes_to_parts()
         targets = capture.written_tensors()
         written = {id(tensor) for tensor in targets}
         outputs, places = [], []

@@ -5,11 +5,11 @@ import math
 from . import native
 from ._bound import sized
 from ._creation import spread
-from ._dimension import is_dimension
+from ._dimension import Dim, is_dimension
 from ._operator import op
 from ._reading import Reading, WrongArgument
 from .methods import Dtype, concat, stack
-from .native import Tensor
+from .native import Tensor, Variable
 
 _reshape, _permute, _expand, _flip = Tensor.reshape, Tensor.permute, Tensor.expand, Tensor.flip
 _pad, _tile, _split = Tensor.pad, Tensor.tile, Tensor.split
@@ -48,9 +48,9 @@ def reshape(self, *sizes, dims=None, shape=None) -> Tensor:
     return sized(_reshape(self, wanted), wanted)
 
 
-def permute(self, *order, axes=None) -> Tensor:
+def permute(self, *places, axes=None, order=None, dims=None) -> Tensor:
     """The result's axis k is this tensor's axis order[k]."""
-    return _permute(self, _dims("permute", order, axes))
+    return _permute(self, _dims("permute", places, axes, order, dims))
 
 
 def expand(self, *shape, dims=None) -> Tensor:
@@ -233,11 +233,22 @@ def ndim(self) -> int:
     return native.tiny_tensor_rank(self)
 
 
+def _inside(begin, end, size):
+    """So many elements that each run begins elsewhere have one count: tinygrad takes for granted that all are there."""
+    count = end - begin
+    if not isinstance(begin, (Dim, Variable)) or not isinstance(count, int) or not isinstance(size, int):
+        return begin, end
+    begin = begin.min(size - count)
+    return begin, begin + count
+
+
 def shrink(self, arg) -> Tensor:
     """Of each axis the elements from one position to another; None: all."""
     found = [(0, size) if part is None else part for part, size in zip(arg, self.shape)]
     if len(found) != self.rank or len(arg) != self.rank:
         raise ValueError(f"shrink: {len(arg)} ranges for shape {list(self.shape)}")
+    if Reading.tinygrad:
+        found = [_inside(begin, end, size) for (begin, end), size in zip(found, self.shape)]
     return sized(self.slice([begin for begin, _ in found], [end for _, end in found]),
                  [end - begin for begin, end in found])
 

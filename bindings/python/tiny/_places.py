@@ -85,7 +85,7 @@ def scatter(self, dim=None, index=None, src=None, reduce=None, *, axis=None, val
         if reduce is not None:
             raise TypeError("scatter: reduce= is for numbers; scatter_reduce() takes tensors")
     else:
-        src = self.full(index.shape, src, self.dtype)
+        src = self.full(index.shape, src, self.dtype, context=self.context)
     fold = {None: "none", "add": "add", "multiply": "mul"}[reduce]
     return _scattered(self, only("scatter", dim=dim, axis=axis), index, src, fold)
 
@@ -129,7 +129,7 @@ def max_unpool2d(self, indices, kernel_size=(2, 2), stride=None, dilation=1, pad
     else:
         sizes = list(output_size[-axes:])
     rows = [*self.shape[:2], math.prod(self.shape[2:])]
-    empty = self.full([*self.shape[:2], math.prod(sizes)], 0, self.dtype)
+    empty = self.full([*self.shape[:2], math.prod(sizes)], 0, self.dtype, context=self.context)
     made = _scattered(empty, 2, indices.reshape(rows), self.reshape(rows), "none")
     return made.reshape([*self.shape[:2], *sizes])
 
@@ -146,7 +146,7 @@ def _first_true(values, mask, size, fill):
     """Of elements in a row `size`, the first ones where the mask is true, `fill` behind."""
     rank = mask.cumsum(0) - 1
     places = (mask & (rank < size)).where(rank, size)
-    made = values.full([size + 1], fill, values.dtype)
+    made = values.full([size + 1], fill, values.dtype, context=values.context)
     return made.scatter(0, places, values)[:size]
 
 
@@ -165,7 +165,8 @@ def nonzero(self, size=None, fill_value=0) -> Tensor:
     mask = flatten(self.ne(0))
     places = self.context.arange(Dtype.INT64, self.numel)
     if self.ndim == 0:
-        return whole_numbers(self.full([int(mask.item()) if size is None else size, 0], 0, Dtype.INT64))
+        count = int(mask.item()) if size is None else size
+        return whole_numbers(self.full([count, 0], 0, Dtype.INT64, context=self.context))
     places = masked_select(places, mask, size, -1)
     rows, step = [], 1
     for length in reversed(self.shape):

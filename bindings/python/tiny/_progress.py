@@ -13,23 +13,17 @@ _EIGHTHS = " ▏▎▍▌▋▊▉"
 def _clock(seconds):
     """[hours:]minutes:seconds."""
     seconds = int(seconds)
-    parts = [seconds // 3600, seconds % 3600 // 60, seconds % 60]
-    while len(parts) > 2 and parts[0] == 0:
-        parts.pop(0)
-    return ":".join([str(parts[0]) if len(parts) == 3 or parts[0] < 10 else f"{parts[0]:02d}",
-                     *(f"{part:02d}" for part in parts[1:])])
+    hours, minutes = divmod(seconds // 60, 60)
+    return (f"{hours}:" if hours else "") + f"{minutes:02d}:{seconds % 60:02d}"
 
 
 def _scaled(number):
     """In k, M, G, .., three digits."""
     if not number:
         return "0.00"
+    number = float(f"{number:.3g}")
     power = max(0, int(math.log(number, 1000) + 1e-6))
-    for power in (power, power + 1):
-        text = f"{number / 1000 ** power:.6f}"[:4].rstrip(".")
-        if float(text) < 1000:
-            break
-    return text + " kMGTPEZY"[power].strip()
+    return f"{number / 1000 ** power:.2f}"[:4].rstrip(".") + " kMGTPEZY"[power].strip()
 
 
 class tqdm:

@@ -7,6 +7,7 @@ import math
 
 from . import _tape, native
 from ._creation import FLOATS, finish, spread
+from ._dtype import default_float
 from ._dimension import is_dimension
 from ._operands import dtype as dtype_of_name
 from ._random_source import Source
@@ -43,7 +44,7 @@ def _dims(call, shape):
 
 
 def _floats(call, dtype):
-    dtype = Dtype.FLOAT32 if dtype is None else dtype_of_name(dtype)
+    dtype = default_float() if dtype is None else dtype_of_name(dtype)
     if dtype not in FLOATS:
         raise ValueError(f"{call}: random numbers of {dtype!r}; floats are wanted")
     return dtype
@@ -88,8 +89,7 @@ def randint(*shape, low=0, high=10, dtype=None, device=None, requires_grad=None)
         raise TypeError(f"randint: integers of {dtype!r}")
     context, dims = default_context(), _dims("randint", shape)
     if Reading.tinygrad:
-        return finish(_spread_out(_uniform(context, dims, Dtype.FLOAT32), low, high, dtype), None, device,
-                      requires_grad)
+        return finish(_spread_out(_uniform(context, dims, default_float()), low, high, dtype), None, device, requires_grad)
     wide = Dtype.INT64 if high - low > 1 << 32 else Dtype.INT32  # how many bits are drawn
     drawn = next_key(context, dims, wide).random_integers(dtype, dims, low, high)
     return finish(drawn, None, device, requires_grad)
@@ -105,8 +105,11 @@ def uniform(*shape, low=0.0, high=1.0, dtype=None, device=None, requires_grad=No
     `low`."""
     if low >= high:
         raise ValueError(f"uniform: from {low} to below {high} there is nothing")
-    dtype = Dtype.FLOAT32 if dtype is None else dtype_of_name(dtype)
-    drawn_as = Dtype.FLOAT64 if dtype == Dtype.FLOAT64 and not Reading.tinygrad else Dtype.FLOAT32
+    dtype = default_float() if dtype is None else dtype_of_name(dtype)
+    if Reading.tinygrad:
+        drawn_as = default_float()
+    else:
+        drawn_as = Dtype.FLOAT64 if dtype == Dtype.FLOAT64 else Dtype.FLOAT32
     drawn = _uniform(default_context(), _dims("uniform", shape), drawn_as)
     return finish(_spread_out(drawn, low, high, dtype), None, device, requires_grad)
 
@@ -149,7 +152,7 @@ def randperm(n, dtype=None, device=None) -> Tensor:
     """0, 1, .. n - 1 in any order, int64; under tinygrad's reading the order of uniform floats, int32, as there."""
     context = default_context()
     if Reading.tinygrad:
-        order = _uniform(context, [n], Dtype.FLOAT32).argsort()
+        order = _uniform(context, [n], default_float()).argsort()
         return finish(order, Dtype.INT32 if dtype is None else dtype, device)
     return finish(next_key(context, [n], Dtype.INT64).random_permutation(n), dtype, device)
 
@@ -210,7 +213,8 @@ def _dropout(self, x=None, p=None) -> Tensor:
         return self
     if p == 1:
         return self.full_like(0)
-    stays = _uniform(self.context, _dims("dropout", self.shape), Dtype.FLOAT32) >= p
+    drawn_as = default_float() if Reading.tinygrad else Dtype.FLOAT32
+    stays = _uniform(self.context, _dims("dropout", self.shape), drawn_as) >= p
     return stays.where(self, 0) / (1 - p)
 
 

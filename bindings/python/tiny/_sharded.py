@@ -14,8 +14,10 @@ import itertools
 import math
 
 from . import _tape, native
+from ._dtype import known
 from ._operands import COMPARISONS, OPERATORS, is_operand
 from ._placing import name_of
+from ._synonyms import WRITERS
 from .methods import Dtype, ReduceOp, allgather, allreduce
 from .native import Tensor, made
 
@@ -470,11 +472,17 @@ class Sharded(Tensor):
     def shard_like(self, other) -> Tensor:
         return self.shard(None, other.axis)
 
-    def to(self, device=None) -> Tensor:
-        """All of it, on one device."""
+    def to(self, device=None, dtype=None) -> Tensor:
+        """All of it, on one device, or of a dtype; see Tensor.to."""
+        if dtype is not None:
+            return self.to(device).cast(dtype)
         if device is None or isinstance(device, (list, tuple)):
             self._same_devices("to", device)
             return self
+        if isinstance(device, Tensor):
+            return self.to(device.device, device.dtype)
+        if known(device) is not None:
+            return self.cast(device)
         from ._placing import context_on
         parts = self.whole()._parts
         wanted = context_on(device, parts[0].context)
@@ -566,8 +574,8 @@ def _call(name, kind):
 
 
 _KINDS = {
-    _linear: "__mul__ __rmul__ __truediv__ mul div __neg__ neg contiguous",
-    _sum: "__add__ __sub__ add sub",
+    _linear: "__mul__ __rmul__ __truediv__ mul div __neg__ neg contiguous multiply divide true_divide negative",
+    _sum: "__add__ __sub__ add sub subtract",
     _elementwise: "__radd__ __rsub__ __rtruediv__ __floordiv__ __rfloordiv__ __mod__ __rmod__ __pow__ __rpow__ __and__ __rand__ "
                   "__or__ __ror__ __xor__ __rxor__ __lshift__ __rlshift__ __rshift__ __rrshift__ __lt__ __le__ __gt__ __ge__ "
                   "__eq__ __ne__ __invert__ __abs__ __pos__ abs acos acosh and_ asin asinh atan atanh bfloat16 bitcast "
@@ -577,7 +585,11 @@ _KINDS = {
                   "isfinite isinf isnan le leaky_relu lerp log log10 log1p log2 logaddexp logical_not logsigmoid long lshift lt "
                   "masked_fill maximum minimum mish mod ne not_ ones_like or_ pow quick_gelu reciprocal relu relu6 "
                   "round rshift rsqrt selu shl short shr sigmoid sign silu sin sinh softplus softsign sqrt square swish tan "
-                  "tanh trunc trunc_div trunc_mod where xor zeros_like",
+                  "tanh trunc trunc_div trunc_mod where xor zeros_like absolute arccos arccosh arcsin arcsinh arctan arctan2 "
+                  "arctanh astype atan2 bitwise_left_shift bitwise_right_shift byte char clamp_max clamp_min copy deg2rad fix "
+                  "floor_divide fmax fmin frac greater greater_equal hardshrink heaviside hypot isneginf isposinf ldexp less "
+                  "less_equal logaddexp2 logical_and logical_or logical_xor logit nan_to_num not_equal rad2deg remainder sgn "
+                  "signbit sinc softshrink tanhshrink xlogy",
     _reduced: "sum mean max min prod any all reduce_max reduce_min argmax argmin logsumexp",
     _product: "matmul dot __matmul__",
     _batched: "conv2d conv_transpose2d conv conv_transpose max_pool2d avg_pool2d max_pool avg_pool batch_norm batchnorm "
@@ -619,13 +631,13 @@ def _fill():
         for name in names.split():
             if hasattr(Tensor, name) and name not in own:
                 setattr(Sharded, name, _call(name, kind))
-    for make, names in ((_reader, _READ), (_refusal, _REFUSED)):
-        for name in names.split():
+    for make, names in ((_reader, _READ.split()), (_refusal, _REFUSED.split()), (_refusal, WRITERS)):
+        for name in names:
             setattr(Sharded, name, make(name))
     for name in OPERATORS:  # x += y is x = x + y
         if hasattr(Tensor, f"__i{name}__"):
             setattr(Sharded, f"__i{name}__", lambda self, other, name=name: getattr(self, f"__{name}__")(other))
-    done = set(vars(Sharded)) | {"__init__", "__array_ufunc__", "__setstate__", "_buffer", "_pool"}
+    done = set(vars(Sharded)) | {"__init__", "__array_ufunc__", "__array_function__", "__setstate__", "_buffer", "_pool"}
     for name in dir(Tensor):
         static = inspect.getattr_static(Tensor, name)
         if name not in done and inspect.isfunction(static):

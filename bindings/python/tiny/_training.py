@@ -227,7 +227,7 @@ def _step(self, gradients, skip=None) -> None:
     _tape.written(*self._written)
 
 
-class _Mode(contextlib.ContextDecorator):
+class Mode(contextlib.ContextDecorator):
     """Tensor.training or Tensor.no_grad as said, until the block or the function ends."""
 
     def __init__(self, name, value):
@@ -241,14 +241,14 @@ class _Mode(contextlib.ContextDecorator):
         setattr(Tensor, self.name, self.before.pop())
 
 
-def train(mode=True) -> contextlib.AbstractContextManager:
+def train(mode=True) -> Mode:
     """`with Tensor.train():`, or as a decorator: Tensor.training is `mode` within."""
-    return _Mode("training", bool(mode))
+    return Mode("training", bool(mode))
 
 
-def inference_mode(mode=True) -> contextlib.AbstractContextManager:
+def inference_mode(mode=True) -> Mode:
     """`with Tensor.inference_mode():`, or as a decorator: Tensor.no_grad is `mode` within."""
-    return _Mode("no_grad", bool(mode))
+    return Mode("no_grad", bool(mode))
 
 
 class _NoGrad(int):

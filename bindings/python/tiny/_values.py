@@ -269,32 +269,16 @@ def _array(self, dtype=None, copy=None):
     return made if dtype is None else made.astype(dtype, copy=False)
 
 
-_UFUNCS = {"add": "add", "subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div",
-           "floor_divide": "floor_div", "remainder": "floor_mod", "power": "pow", "matmul": "matmul", "maximum": "maximum",
-           "minimum": "minimum", "bitwise_and": "and_", "bitwise_or": "or_", "bitwise_xor": "xor", "left_shift": "shl",
-           "right_shift": "shr", "less": "lt", "less_equal": "le", "greater": "gt", "greater_equal": "ge", "equal": "eq",
-           "not_equal": "ne", "negative": "neg", "absolute": "abs", "exp": "exp", "log": "log", "sqrt": "sqrt",
-           "sin": "sin", "cos": "cos", "tanh": "tanh", "floor": "floor", "ceil": "ceil", "trunc": "trunc",
-           "rint": "round", "sign": "sign", "square": "square", "reciprocal": "reciprocal", "isnan": "is_nan",
-           "expm1": "expm1", "log1p": "log1p", "invert": "not_"}
+def _array_ufunc(self, *arguments, **keywords):
+    """NumPy's functions of elements: numpy.exp(x), array + x."""
+    from ._array_function import elementwise
+    return elementwise(self, *arguments, **keywords)
 
 
-def _array_ufunc(self, ufunc, method, *inputs, out=None, **options):
-    """NumPy's functions of elements give tensors where one is an operand; what is written into an array is computed
-    by NumPy."""
-    if out is not None:
-        import numpy
-        if any(isinstance(one, Tensor) for one in out):
-            return NotImplemented
-        return getattr(ufunc, method)(*(numpy.asarray(one) for one in inputs), out=out, **options)
-    name = _UFUNCS.get(ufunc.__name__)
-    if method != "__call__" or name is None or options:
-        return NotImplemented
-    first, *others = inputs
-    if not isinstance(first, Tensor):
-        from ._operands import made, operand
-        first = made(self, operand(self, first))
-    return getattr(Tensor, name)(first, *others)
+def _array_function(self, *arguments):
+    """NumPy's other functions: numpy.sum(x)."""
+    from ._array_function import function
+    return function(self, *arguments)
 
 
 def _lent(self):
@@ -303,14 +287,15 @@ def _lent(self):
     import pickle
     count = self.numel * self.dtype.itemsize
     pin = native.tiny_to_capsule(self) if count else None
-    if pin is None or tuple(self.strides) != _row_major(self.shape):
+    if pin is None or tuple(self.strides) != row_major(self.shape):
         return pickle.PickleBuffer(_content(self))
     memory = (ctypes.c_char * count).from_address(native.tiny_capsule_data(pin)[0])
     memory.pin = pin  # as long as somebody has a view of it
     return pickle.PickleBuffer(memory)
 
 
-def _row_major(shape):
+def row_major(shape):
+    """The strides of rows that lie one behind the other."""
     strides, step = [], 1
     for size in reversed(shape):
         strides.append(step)
@@ -367,7 +352,8 @@ def _deepcopy(self, memo):
 for _name, _function in (("__bool__", _bool), ("__len__", _length), ("__iter__", _iterate), ("__contains__", _contains),
                          ("__index__", _as_index), ("__delitem__", _no_delete), ("__format__", _format),
                          ("__repr__", _repr), ("__bytes__", _bytes), ("__round__", _rounded), ("__dlpack__", _dlpack), ("__array__", _array),
-                         ("__array_ufunc__", _array_ufunc), ("__reduce_ex__", _reduce), ("__deepcopy__", _deepcopy),
+                         ("__array_ufunc__", _array_ufunc),
+                         ("__array_function__", _array_function), ("__reduce_ex__", _reduce), ("__deepcopy__", _deepcopy),
                          ("__setstate__", _set_state),
                          ("__copy__", lambda self: self.reshape(list(self.shape))),
                          ("memoryview", _memoryview), ("data", _data), ("data_ptr", _data_ptr), ("numpy", _numpy),

@@ -36,7 +36,7 @@ def _bounded(shape, bound):
 class Linear:
     """x [.., in_features] times the transpose of weight [out_features, in_features], plus bias."""
 
-    def __init__(self, in_features, out_features, bias=True):
+    def __init__(self, in_features, out_features, bias=True) -> None:
         bound = 1 / math.sqrt(in_features) if in_features else 0
         self.weight = _bounded([out_features, in_features], bound)
         self.bias = _bounded([out_features], bound) if bias else None
@@ -52,7 +52,7 @@ def _kernel(size, axes):
 class Conv2d:
     """Cross-correlation to so many channels, over as many axes as the kernel has: two, of one number."""
 
-    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True):
+    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True) -> None:
         self.kernel_size = tuple(_kernel(kernel_size, 2))
         self.stride, self.dilation, self.groups = stride, dilation, groups
         self.padding = self._sides(padding)
@@ -87,7 +87,7 @@ class ConvTranspose2d(Conv2d):
     """The transpose of Conv2d."""
 
     def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, dilation=1,
-                 groups=1, bias=True):
+                 groups=1, bias=True) -> None:
         if isinstance(padding, str):
             raise ValueError("ConvTranspose2d: padding is numbers")
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias)
@@ -115,7 +115,7 @@ class BatchNorm:
     """(x - mean) / sqrt(variance + eps) over all axes but the second.  While Tensor.training is true the statistics are
     those of x, and running_mean and running_var go towards them by `momentum`; else these are taken."""
 
-    def __init__(self, sz, eps=1e-5, affine=True, track_running_stats=True, momentum=0.1):
+    def __init__(self, sz, eps=1e-5, affine=True, track_running_stats=True, momentum=0.1) -> None:
         self.eps, self.track_running_stats, self.momentum = eps, track_running_stats, momentum
         self.weight, self.bias = _affine([sz], affine)
         self.num_batches_tracked = _buffer(zeros(dtype=Dtype.INT64))
@@ -147,7 +147,7 @@ BatchNorm2d = BatchNorm3d = BatchNorm
 class GroupNorm:
     """Normalisation of each of `num_groups` parts of the channels (axis 1), with a weight and a bias per channel."""
 
-    def __init__(self, num_groups, num_channels, eps=1e-5, affine=True):
+    def __init__(self, num_groups, num_channels, eps=1e-5, affine=True) -> None:
         self.num_groups, self.num_channels, self.eps = num_groups, num_channels, eps
         self.weight, self.bias = _affine([num_channels], affine)
 
@@ -158,7 +158,7 @@ class GroupNorm:
 class InstanceNorm:
     """Normalisation of each channel (axis 1) by itself."""
 
-    def __init__(self, num_features, eps=1e-5, affine=True):
+    def __init__(self, num_features, eps=1e-5, affine=True) -> None:
         self.num_features, self.eps = num_features, eps
         self.weight, self.bias = _affine([num_features], affine)
 
@@ -176,7 +176,7 @@ def _last_axes(call, x, shape):
 class LayerNorm:
     """Normalisation over the last axes, which have the shape `normalized_shape`."""
 
-    def __init__(self, normalized_shape, eps=1e-5, elementwise_affine=True):
+    def __init__(self, normalized_shape, eps=1e-5, elementwise_affine=True) -> None:
         self.normalized_shape = tuple(_kernel(normalized_shape, 1))
         self.eps, self.elementwise_affine = eps, elementwise_affine
         self.weight, self.bias = _affine(self.normalized_shape, elementwise_affine)
@@ -196,7 +196,7 @@ class LayerNorm2d(LayerNorm):
 class RMSNorm:
     """x / sqrt(mean(x * x) + eps) * weight over the last axis, of size `dim`."""
 
-    def __init__(self, dim, eps=1e-6, elementwise_affine=True):
+    def __init__(self, dim, eps=1e-6, elementwise_affine=True) -> None:
         self.eps, self.dim = eps, dim
         self.weight = _parameter(ones(dim)) if elementwise_affine else None
 
@@ -207,7 +207,7 @@ class RMSNorm:
 class Embedding:
     """The row of weight [vocab_size, embed_size] that each index says."""
 
-    def __init__(self, vocab_size, embed_size):
+    def __init__(self, vocab_size, embed_size) -> None:
         self.vocab_sz, self.embed_sz = vocab_size, embed_size
         self.weight = _parameter(glorot_uniform(vocab_size, embed_size))
 
@@ -218,7 +218,7 @@ class Embedding:
 class LSTMCell:
     """One step of an LSTM: x [batch, input_size] and the states (h, c) give new ones; zeros before the first."""
 
-    def __init__(self, input_size, hidden_size, bias=True):
+    def __init__(self, input_size, hidden_size, bias=True) -> None:
         bound = 1 / math.sqrt(hidden_size)
         self.weight_ih = _bounded([hidden_size * 4, input_size], bound)
         self.weight_hh = _bounded([hidden_size * 4, hidden_size], bound)

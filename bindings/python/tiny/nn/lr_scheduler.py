@@ -19,7 +19,7 @@ from .optim import Optimizer
 class LR_Scheduler:
     """Sets `optimizer.lr` to get_lr(), which is made of `epoch_counter`, an int32 of shape [1]: steps so far."""
 
-    def __init__(self, optimizer: Optimizer):
+    def __init__(self, optimizer: Optimizer) -> None:
         self.optimizer = optimizer
         self.epoch_counter = Tensor([0], dtype="int32").realize()
         self.epoch_counter.requires_grad = False
@@ -48,7 +48,7 @@ class LR_Scheduler:
 class LRSchedulerGroup:
     """Several schedulers as one."""
 
-    def __init__(self, *schedulers: LR_Scheduler):
+    def __init__(self, *schedulers: LR_Scheduler) -> None:
         self.schedulers = schedulers
 
     def schedule_step(self) -> list[Tensor]:
@@ -63,7 +63,7 @@ class LRSchedulerGroup:
 class MultiStepLR(LR_Scheduler):
     """The rate times `gamma` at each of the milestones."""
 
-    def __init__(self, optimizer: Optimizer, milestones: list[int], gamma=0.1):
+    def __init__(self, optimizer: Optimizer, milestones: list[int], gamma=0.1) -> None:
         super().__init__(optimizer)
         self.milestones, self.gamma = milestones, gamma
 
@@ -78,7 +78,7 @@ class ReduceLROnPlateau(LR_Scheduler):
     """The rate times `factor` after more than `patience` steps whose metric was no better than the best one, by a share
     ("rel") or an amount ("abs") of `threshold`."""
 
-    def __init__(self, optimizer: Optimizer, mode="min", factor=0.1, patience=10, threshold=1e-4, threshold_mode="rel"):
+    def __init__(self, optimizer: Optimizer, mode="min", factor=0.1, patience=10, threshold=1e-4, threshold_mode="rel") -> None:
         if mode not in ("min", "max") or threshold_mode not in ("rel", "abs"):
             raise ValueError(f"ReduceLROnPlateau: mode {mode!r} is min or max, threshold_mode {threshold_mode!r} rel or abs")
         super().__init__(optimizer)
@@ -108,7 +108,7 @@ class ReduceLROnPlateau(LR_Scheduler):
 class CosineAnnealingLR(LR_Scheduler):
     """Half a cosine from the rate that the optimiser has down to `eta_min` at T_max steps."""
 
-    def __init__(self, optimizer: Optimizer, T_max: int, eta_min=0):
+    def __init__(self, optimizer: Optimizer, T_max: int, eta_min=0) -> None:
         super().__init__(optimizer)
         self.T_max, self.eta_min = T_max, eta_min
         self.eta_max = optimizer.lr.reshape([1]).tolist()[0]
@@ -122,7 +122,7 @@ class OneCycleLR(LR_Scheduler):
     down to max_lr / div_factor / final_div_factor at the last one."""
 
     def __init__(self, optimizer: Optimizer, max_lr: float, div_factor: float, final_div_factor: float, total_steps: int,
-                 pct_start: float, anneal_strategy="linear", cycle_momentum=False):
+                 pct_start: float, anneal_strategy="linear", cycle_momentum=False) -> None:
         if anneal_strategy != "linear" or cycle_momentum:
             raise ValueError("OneCycleLR: anneal_strategy is linear, and the momentum stays as it is")
         super().__init__(optimizer)

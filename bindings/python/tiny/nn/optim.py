@@ -29,7 +29,7 @@ class Optimizer:
             return OverDevices(cls, params, arguments, keywords)
         return super().__new__(cls)
 
-    def __init__(self, params, lr=0.001, device=None, fused=False):
+    def __init__(self, params, lr=0.001, device=None, fused=False) -> None:
         check_device(device)
         params = _once(params)
         if not all(isinstance(one, Tensor) for one in params):
@@ -101,7 +101,7 @@ class Optimizer:
 class _Library(Optimizer):
     """One whose steps are the library's.  Settings hold from the first step on."""
 
-    def __init__(self, params, lr, kind, settings, device=None, fused=False):
+    def __init__(self, params, lr, kind, settings, device=None, fused=False) -> None:
         self._kind, self._settings = kind, settings
         super().__init__(params, lr, device, fused)
         self._set_all()
@@ -133,6 +133,10 @@ class _Library(Optimizer):
         for name, own in self._states().items():
             own.assign(kept[name]).realize()
 
+    def _state_parts(self):
+        """For nn.state.get_state_dict: what a file has to have to go on from."""
+        return {"params": self.params, "buffers": self.buffers, "lr": self._rate, **self._states()}
+
     def state(self, name) -> list[Tensor]:
         """What is kept of each parameter under a name, such as "exp_avg"."""
         held = self._states()
@@ -158,7 +162,7 @@ class OptimizerGroup(Optimizer):
         known = optimizers[0].__dict__.setdefault("_groups", {}) if optimizers else {}
         return known.setdefault((cls, *map(id, optimizers)), made)
 
-    def __init__(self, *optimizers):
+    def __init__(self, *optimizers) -> None:
         if "optimizers" in self.__dict__:
             return
         self.optimizers = optimizers
@@ -187,7 +191,7 @@ class LARS(_Library):
     `ns_coefficients` and `pre_wd` false Muon."""
 
     def __init__(self, params, lr=0.001, momentum=0.9, weight_decay=1e-4, ns_steps=0, ns_coefficients=None,
-                 nesterov=False, classic=True, pre_wd=True, tcoef=0.001, device=None, fused=False):
+                 nesterov=False, classic=True, pre_wd=True, tcoef=0.001, device=None, fused=False) -> None:
         _positive(type(self).__name__, momentum=momentum, weight_decay=weight_decay)
         settings = {"momentum": momentum, "weight_decay": weight_decay, "nesterov": nesterov}
         if ns_coefficients is None and pre_wd:
@@ -212,7 +216,7 @@ class LAMB(_Library):
     """AdamW with a rate for each parameter (You et al. 2019); with `adam` without that."""
 
     def __init__(self, params, lr=0.001, b1=0.9, b2=0.999, eps=1e-6, weight_decay=0.0, adam=False, device=None,
-                 fused=False):
+                 fused=False) -> None:
         _positive(type(self).__name__, weight_decay=weight_decay)
         kind = OptimizerKind.ADAMW if adam and weight_decay else OptimizerKind.ADAM if adam else OptimizerKind.LAMB
         settings = {"beta1": b1, "beta2": b2, "eps": eps, "weight_decay": weight_decay}
