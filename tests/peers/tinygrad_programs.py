@@ -17,8 +17,8 @@ import make_cifar
 FASHION = pathlib.Path("/usr/share/datasets/fashion-mnist")
 # A program, its settings, and what a good end is: a text with a number, and the least or the greatest that it may be.
 PROGRAMS = (
-    # After 70 steps tinygrad itself is at 81.2 % (seed 1337; 84.3 % here, with losses alike to the second digit).
-    ("examples/beautiful_mnist.py", {"FASHION": "1", "STEPS": "130"}, r"test_accuracy:\s*([\d.]+)%", 85, None),
+    # tinygrad itself is at 81.2 % then (seed 1337), and here at 84.3 %: losses of both stay within 0.02 of each other.
+    ("examples/beautiful_mnist.py", {"FASHION": "1", "STEPS": "70"}, r"test_accuracy:\s*([\d.]+)%", 85, None),
     ("examples/beautiful_mnist.py", {"FASHION": "1", "STEPS": "70", "MUON": "1"}, r"test_accuracy:\s*([\d.]+)%", 80, None),
     ("examples/hlb_cifar10.py", {"STEPS": "5", "BS": "32", "EVAL_BS": "100"}, r"([\d.]+) loss", None, 1e6),
     ("examples/hlb_cifar10.py", {"STEPS": "200", "BS": "32", "EVAL_BS": "100"}, r"eval +\d+/\d+ ([\d.]+)%", 50, None),
