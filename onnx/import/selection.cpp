@@ -20,18 +20,13 @@ Ints strides_for(const Ints& shape) {
   return const_dims(row_major_strides(to_shape(shape)));
 }
 
-// Of lists whose size is not known up to so many elements are looked at: little beside a launch.
-constexpr int64_t kPaddedMax = 1 << 14;
-
 // The first elements of a list of places: as many as the run finds.
-Tensor counted_places(Call& c, Tensor mask) {
-  const tiny::Dim n = mask.shape()[0];
-  const bool is_short = !n.is_const() && upper_bound(n) <= kPaddedMax;
-  if (c.importer().is_computed(n) || is_short)
-    mask = pad(mask, {0}, {tiny::Dim(upper_bound(n)) - n});
+Tensor counted_places(Call& c, const Tensor& mask) {
+  const tiny::Dim n = mask.shape()[0], most = upper_bound(n);
   const Chosen chosen = chosen_places(mask);
-  const tiny::Dim count = c.importer().computed_size(chosen.count, mask.shape()[0], c.node());
-  return shrink(chosen.places, {0}, {count});
+  const tiny::Dim count = c.importer().computed_size(chosen.count, most, c.node());
+  // That there are no more than elements no size tells.
+  return shrink(pad(chosen.places, {0}, {most - n}), {0}, {count});
 }
 
 // Elements whose condition is true; it may be shorter than the axis.

@@ -75,7 +75,8 @@ def a_number_has_no_coordinates():
                               [helper.make_tensor_value_info("p", INT64, None)])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10).SerializeToString()
     for context in CONTEXTS:
-        assert tiny.Model.load(context, model).run([np.array(3, np.float32)])[0].shape == (0, 1)
+        loaded = tiny.Model.load(context, model)
+        assert [loaded.run([np.array(x, np.float32)])[0].shape for x in (3, 0, -1)] == [(0, 1), (0, 0), (0, 1)]
 
 
 def compress_along_axes():
@@ -147,6 +148,17 @@ def one_size_decides_the_next():
     rng = np.random.default_rng(6)
     for share in (0, 0.1, 0.5, 1):
         both.check((rng.random(40) * (rng.random(40) < share)).astype(np.float32))
+
+
+def many_are_found_among_many_that_were_found():
+    # Of more elements than are padded to as many as there can be.
+    both = Both([node("Greater", ["x", "half"], ["m"]), node("Compress", ["x", "m"], ["v"], axis=0),
+                 node("Greater", ["v", "most"], ["n"]), node("NonZero", ["n"], ["p"]), node("CumSum", ["v", "first"], ["s"])],
+                [("x", FLOAT, (20000,))], [("v", FLOAT, 1), ("p", INT64, 2), ("s", FLOAT, 1)],
+                half=np.float32(0.5), most=np.float32(0.9), first=np.int64(0))
+    rng = np.random.default_rng(7)
+    for share in (0, 0.001, 1):
+        both.check((rng.random(20000) * (rng.random(20000) < share)).astype(np.float32), tolerance=1e-3)
 
 
 def a_range_counts_what_was_found():
@@ -355,7 +367,7 @@ def a_branch_of_another_rank_is_an_error_where_it_is_taken():
 
 
 TESTS = (non_zero_and_what_follows, a_number_has_no_coordinates, compress_along_axes, unique_rows, boxes_that_overlap, how_many_boxes_is_an_input,
-         one_size_decides_the_next, how_much_was_found_is_an_output, a_range_counts_what_was_found,
+         one_size_decides_the_next, many_are_found_among_many_that_were_found, how_much_was_found_is_an_output, a_range_counts_what_was_found,
          what_was_found_is_reshaped_to_sizes_of_its_own, the_best_of_what_was_found,
          branches_that_find_sizes, places_that_a_branch_not_taken_would_read,
          branches_of_other_sizes, running_sums_of_what_was_found,
