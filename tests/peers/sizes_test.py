@@ -129,6 +129,37 @@ def boxes_that_overlap(seed, batch, classes, n, is_centre):
                    rng.random(1).astype(np.float32), (rng.random(1) * 0.7).astype(np.float32))
 
 
+def boxes_of_which_few_are_looked_at():
+    # So many scores that few candidates are listed, the best of many come first, and all if these do not do.
+    rng = np.random.default_rng(9)
+    for classes, n, most in ((20, 110, 20), (1, 2200, 20), (20, 110, 110)):
+        both = Both([node("NonMaxSuppression", ["b", "s", "most", "iou", "least"], ["p"])],
+                    [("b", FLOAT, (2, n, 4)), ("s", FLOAT, (2, classes, n)), ("iou", FLOAT, (1,)), ("least", FLOAT, (1,))],
+                    [("p", INT64, 2)], most=np.int64([most]))
+        for least in (2, 0.98, 0):
+            for spread, overlap in ((100, 0.5), (3, 0.5), (0.1, 0.3)):
+                corner = rng.random((2, n, 2)) * spread
+                boxes = np.concatenate([corner, corner + 1 + rng.random((2, n, 2))], -1).astype(np.float32)
+                both.check(boxes, rng.random((2, classes, n)).astype(np.float32), np.float32([overlap]),
+                           np.float32([least]))
+
+
+def boxes_among_those_that_were_found():
+    for n, least in ((40, ["least"]), (2000, ["least"]), (40, [])):
+        both = Both([node("Greater", ["s", "half"], ["m"]), node("Compress", ["s", "m"], ["t"], axis=0),
+                     node("Compress", ["b", "m"], ["c"], axis=0), node("Unsqueeze", ["c", "first"], ["boxes"]),
+                     node("Unsqueeze", ["t", "two"], ["scores"]),
+                     node("NonMaxSuppression", ["boxes", "scores", "most", "iou", *least], ["p"])],
+                    [("b", FLOAT, (n, 4)), ("s", FLOAT, (n,))], [("p", INT64, 2)], half=np.float32(0.5),
+                    first=np.int64([0]), two=np.int64([0, 1]), most=np.int64([30]), iou=np.float32([0.4]),
+                    **({"least": np.float32([0.6])} if least else {}))
+        rng = np.random.default_rng(10)
+        for share in (0, 0.1, 1):
+            corner = rng.random((n, 2)) * 5
+            both.check(np.concatenate([corner, corner + rng.random((n, 2))], -1).astype(np.float32),
+                       (rng.random(n) * (rng.random(n) < share)).astype(np.float32))
+
+
 def how_many_boxes_is_an_input():
     both = Both([node("NonMaxSuppression", ["b", "s", "most", "iou"], ["p"])],
                 [("b", FLOAT, (1, 20, 4)), ("s", FLOAT, (1, 2, 20)), ("most", INT64, (1,))], [("p", INT64, 2)],
@@ -366,7 +397,8 @@ def a_branch_of_another_rank_is_an_error_where_it_is_taken():
         raise AssertionError("no error")
 
 
-TESTS = (non_zero_and_what_follows, a_number_has_no_coordinates, compress_along_axes, unique_rows, boxes_that_overlap, how_many_boxes_is_an_input,
+TESTS = (non_zero_and_what_follows, a_number_has_no_coordinates, compress_along_axes, unique_rows, boxes_that_overlap, boxes_of_which_few_are_looked_at,
+         boxes_among_those_that_were_found, how_many_boxes_is_an_input,
          one_size_decides_the_next, many_are_found_among_many_that_were_found, how_much_was_found_is_an_output, a_range_counts_what_was_found,
          what_was_found_is_reshaped_to_sizes_of_its_own, the_best_of_what_was_found,
          branches_that_find_sizes, places_that_a_branch_not_taken_would_read,
