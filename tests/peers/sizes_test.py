@@ -330,7 +330,7 @@ def loops_that_collect_until_they_end():
 
 
 def loops_whose_rounds_differ_in_size():
-    """Tokens that grow until one ends them, and rounds that choose elements: of a few rounds each is a branch."""
+    """Tokens that grow until one ends them, and rounds that choose elements: of no more than 1024 rounds each is a branch."""
     grows = graph_of([node("Gather", ["tokens", "last"], ["token"]), node("Gather", ["words", "token"], ["word"]),
                       node("MatMul", ["word", "head"], ["scores"]), node("ArgMax", ["scores"], ["next"], axis=-1),
                       node("Concat", ["tokens", "next"], ["longer"], axis=0), node("Squeeze", ["next", "zero"], ["one"]),
@@ -339,12 +339,15 @@ def loops_whose_rounds_differ_in_size():
                      ("again", BOOL, ()), ("longer", INT64, None), ("best", FLOAT, ()),
                      inputs=[("i", INT64, ()), ("goes", BOOL, ()), ("tokens", INT64, None)])
     rng = np.random.default_rng(5)
-    both = Both([node("Loop", ["most", "yes", "x"], ["y", "scored"], body=grows), node("CumSum", ["y", "zero"], ["sums"]),
-                 node("Size", ["y"], ["n"])], [("x", INT64, (1,))], [("y", INT64, 1), ("scored", FLOAT, 1), ("sums", INT64, 1), ("n", INT64, 0)],
-                most=np.int64(12), yes=np.array(True), last=np.int64(-1), words=rng.standard_normal((20, 5)).astype(np.float32),
-                head=rng.standard_normal((5, 20)).astype(np.float32), end=np.int64(3), zero=np.int64([0]))
-    for first in range(20):
-        both.check(np.int64([first]))
+    words, head = rng.standard_normal((20, 5)).astype(np.float32), rng.standard_normal((5, 20)).astype(np.float32)
+    for most, beginnings in ((12, range(20)), (150, range(4))):
+        both = Both([node("Loop", ["most", "yes", "x"], ["y", "scored"], body=grows), node("CumSum", ["y", "zero"], ["sums"]),
+                     node("Size", ["y"], ["n"])], [("x", INT64, (1,))],
+                    [("y", INT64, 1), ("scored", FLOAT, 1), ("sums", INT64, 1), ("n", INT64, 0)],
+                    most=np.int64(most), yes=np.array(True), last=np.int64(-1), words=words, head=head,
+                    end=np.int64(3), zero=np.int64([0]))
+        for first in beginnings:
+            both.check(np.int64([first]))
     found = graph_of([node("Greater", ["v", "half"], ["m"]), node("Compress", ["v", "m"], ["w"]), node("ReduceSum", ["w"], ["a"], keepdims=0),
                       node("Mul", ["a", "tenth"], ["b"]), node("Sub", ["v", "b"], ["next"]), node("ReduceMax", ["next"], ["top"], keepdims=0),
                       node("Greater", ["top", "half"], ["again"])],
