@@ -173,6 +173,7 @@ Tensors import_non_max_suppression(Call& c) {
   }
   if (q.options.rounds.is(0)) return {full(c.context(), kInt64, {0, 3}, 0)};
   q.most = reshape(minimum(q.most, size_tensor(c.context(), q.options.rounds)), {});
+  c.check(decide_equal(size_of(q.boxes, 1), n), size_of(q.boxes, 1), " boxes have ", n, " scores");
   if (q.wanted && n.is_const() && upper_bound(product(q.scores.shape())) >= kListedMin)
     return {taken_of_few(c, std::move(q))};
   return {listed(c, taken_by(q), size_tensor(c.context(), size_of(q.scores, 1)))};

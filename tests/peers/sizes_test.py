@@ -134,7 +134,8 @@ def boxes_of_which_few_are_looked_at():
     rng = np.random.default_rng(9)
     for classes, n, most in ((20, 110, 20), (1, 2200, 20), (20, 110, 110)):
         both = Both([node("NonMaxSuppression", ["b", "s", "most", "iou", "least"], ["p"])],
-                    [("b", FLOAT, (2, n, 4)), ("s", FLOAT, (2, classes, n)), ("iou", FLOAT, (1,)), ("least", FLOAT, (1,))],
+                    [("b", FLOAT, (None, n, 4)), ("s", FLOAT, (None, classes, n)), ("iou", FLOAT, (1,)),
+                     ("least", FLOAT, (1,))],
                     [("p", INT64, 2)], most=np.int64([most]))
         for least in (2, 0.98, 0):
             for spread, overlap in ((100, 0.5), (3, 0.5), (0.1, 0.3)):
