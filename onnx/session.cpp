@@ -543,7 +543,7 @@ Ref<const ModelProgram> LoadedModel::make_program(const Signature& signature,
   out->execution = imported.execution;
   out->executions = executions_;
   out->import_seconds = now() - start;
-  if (!nodes.empty())
+  if (!nodes.empty() || !imported.sizes.empty())
     out->compiled =
         compile_program(*context_, nodes, imported.nodes, variables, {}, imported.sizes);
   return out;

@@ -160,10 +160,11 @@ Values loop_in_run(Call& c, const Loop& loop, bool may_end) {
   return out;
 }
 
-// Rounds of which each may be a branch: each is a copy of the body.
-constexpr int64_t kBranchedRoundsMax = 64;
+// Rounds of which each may be a branch: each is a copy of the body, and 1024 of a small one compile
+// in seconds.
+constexpr int64_t kBranchedRoundsMax = 1024;
 
-// The same of a few rounds whose sizes differ, or that find sizes: each is a branch, taken if the
+// The same of rounds whose sizes differ, or that find sizes: each is a branch, taken if the
 // one before was and said so.
 Values loop_of_branches(Call& c, const Loop& loop, int64_t most) {
   const auto flag_of = [](const Tensor& x) { return cast(reshape(x, Shape()), kBool); };

@@ -1,4 +1,5 @@
 // Elements that data chooses, as many as it chooses: sizes that the run computes.
+#include "onnx/import/selection.h"
 #include "base/error.h"
 #include "onnx/import/functions.h"
 #include "onnx/import/import.h"
@@ -9,29 +10,22 @@
 #include "tensor/joining.h"
 #include "tensor/movement.h"
 #include "tensor/scatter.h"
-#include "tensor/suppression.h"
 #include "tensor/unique.h"
 
 namespace tiny::onnx {
+
+Tensor counted_places(Call& c, const Tensor& mask) {
+  const tiny::Dim n = mask.shape()[0], most = upper_bound(n);
+  const Chosen chosen = chosen_places(mask);
+  const tiny::Dim count = c.importer().computed_size(chosen.count, most, c.node());
+  // That there are no more than elements no size tells.
+  return shrink(pad(chosen.places, {0}, {most - n}), {0}, {count});
+}
 
 namespace {
 
 Ints strides_for(const Ints& shape) {
   return const_dims(row_major_strides(to_shape(shape)));
-}
-
-// Of lists whose size is not known up to so many elements are looked at: little beside a launch.
-constexpr int64_t kPaddedMax = 1 << 14;
-
-// The first elements of a list of places: as many as the run finds.
-Tensor counted_places(Call& c, Tensor mask) {
-  const tiny::Dim n = mask.shape()[0];
-  const bool is_short = !n.is_const() && upper_bound(n) <= kPaddedMax;
-  if (c.importer().is_computed(n) || is_short)
-    mask = pad(mask, {0}, {tiny::Dim(upper_bound(n)) - n});
-  const Chosen chosen = chosen_places(mask);
-  const tiny::Dim count = c.importer().computed_size(chosen.count, mask.shape()[0], c.node());
-  return shrink(chosen.places, {0}, {count});
 }
 
 // Elements whose condition is true; it may be shorter than the axis.
@@ -86,38 +80,6 @@ Tensors import_non_zero(Call& c) {
   return {reshape(c.constant(all), to_shape({static_cast<int64_t>(dims.size()), count}))};
 }
 
-// Rows of picture, class and box.
-Tensors import_non_max_suppression(Call& c) {
-  const Tensor& boxes = c.in(0);
-  const Tensor& scores = c.in(1);
-  const tiny::Dim classes = size_of(scores, 1), n = size_of(scores, 2);
-  const bool has_most = c.has(2) && c.known(2);
-  SuppressionOptions options{.is_centre = c.attr("center_point_box", 0) != 0, .rounds = n};
-  Tensor most = number_int(c, 0);
-  if (has_most) {
-    const int64_t given = std::max<int64_t>(c.integer(2), 0);
-    if (!n.is_const() || given < n.value()) options.rounds = given;
-    most = c.constant(Ints{given});
-  } else if (c.has(2)) {
-    most = reshape(cast(c.in(2), kInt64), {});
-  } else {
-    options.rounds = 0;
-  }
-  if (options.rounds.is(0)) return {full(c.context(), kInt64, {0, 3}, 0)};
-  const Tensor overlap = c.has(3) ? c.in(3) : number(c, 0);
-  const Tensor least = c.has(4) ? c.in(4) : Tensor();
-  const Tensor taken = flatten(permute(
-      suppress_overlaps(boxes, scores, minimum(most, size_tensor(c.context(), options.rounds)),
-                        overlap, least, options),
-      {1, 2, 0}));
-  const Tensor places = counted_places(c, less_equal(number_int(c, 0), taken));
-  const Tensor rounds = size_tensor(c.context(), options.rounds);
-  const Tensor pair = floor_div(places, rounds);
-  const Tensor of = size_tensor(c.context(), classes);
-  const Tensors columns{floor_div(pair, of), floor_mod(pair, of), gather(taken, places)};
-  return {stack(columns, 1)};
-}
-
 Tensors import_unique(Call& c) {
   Tensor x = c.in(0);
   int64_t axis = 0;
@@ -144,7 +106,6 @@ constexpr int64_t kNow = kNewestOpset;
 // clang-format off
 constexpr Row kRows[] = {
     {"Compress",          9,  kNow, import_compress},
-    {"NonMaxSuppression", 10, kNow, import_non_max_suppression},
     {"NonZero",           9,  kNow, import_non_zero},
     {"Unique",            11, kNow, import_unique},
 };

@@ -21,6 +21,7 @@ std::span<const std::span<const Row>> tables() {
       normalization_rows(),
       indexing_rows(),
       selection_rows(),
+      suppression_rows(),
       constant_rows(),
       control_rows(),
       sequence_rows(),

@@ -62,6 +62,7 @@ std::span<const Row> convolution_rows();
 std::span<const Row> normalization_rows();
 std::span<const Row> indexing_rows();
 std::span<const Row> selection_rows();
+std::span<const Row> suppression_rows();
 std::span<const Row> constant_rows();
 std::span<const Row> control_rows();
 std::span<const Row> sequence_rows();

@@ -221,14 +221,23 @@ void Run::fit_to_variables() {
     if (p.slots[i].kind == SlotKind::Arena)
       set_argument(i, {arena_.get(), margin + lives[next++].offset});
   use_variables();
+  has_room_ = false;
+  fits_ = true;
+}
+
+// What is bound has room for the greatest of the sizes that the run computes.
+void Run::require_room() {
+  const Program& p = *program_;
+  std::vector<int64_t> greatest = values_.of_program;
+  for (const ComputedSize& size : p.sizes) greatest[size.variable] = p.variables[size.variable].max;
   for (size_t i = 0; i < p.slots.size(); ++i) {
     if (!bound_[i]) continue;
     const int64_t room = bound_[i]->memory().bytes() - bound_[i]->byte_offset();
-    const int64_t needed = p.slots[i].size.value(values_.of_program);
+    const int64_t needed = p.slots[i].size.value(greatest);
     require(room >= needed, Status::InvalidArgument, "the bound memory has ", room, " bytes of ",
             needed);
   }
-  given_.has_changed = fits_ = true;
+  has_room_ = true;
 }
 
 // Gives the launches the present values: those of their kernels, and the parts of what moves.
@@ -253,16 +262,17 @@ void Run::use_variables() {
 // index was out of range: then what it has may be anything.
 void Run::read_sizes(uint32_t entry, size_t& next) {
   const Program& p = *program_;
-  const size_t first = next;
+  bool has_changed = false;
   for (; next < p.sizes.size() && p.sizes[next].entry <= entry; ++next) {
     const ComputedSize& size = p.sizes[next];
     const ProgramVariable& v = p.variables[size.variable];
     const auto value = value_in<int64_t>(size.slot);
     const bool is_sound = p.device->status(*queue_) == 0;
     invariant(!is_sound || (value >= v.min && value <= v.max), "a size is between its bounds");
-    values_.of_program[size.variable] = is_sound ? value : v.max;
+    const int64_t present = is_sound ? value : v.max;
+    has_changed |= std::exchange(values_.of_program[size.variable], present) != present;
   }
-  if (next > first) use_variables();
+  if (has_changed) use_variables();
 }
 
 void Run::bind(uint32_t at, const Ref<Storage>& storage) {
@@ -270,7 +280,7 @@ void Run::bind(uint32_t at, const Ref<Storage>& storage) {
   const int64_t room = storage->memory().bytes() - storage->byte_offset();
   require(!slot.size.is_const() || room >= slot.bytes, Status::InvalidArgument,
           "the bound memory has ", room, " bytes of ", slot.bytes);
-  if (!slot.size.is_const()) fits_ = false;
+  if (!slot.size.is_const()) has_room_ = false;
   bound_[at] = storage;
   set_argument(at, {&storage->memory(), storage->byte_offset()});
 }
@@ -344,6 +354,7 @@ void Run::execute(StopSignal::Since since) {
 void Run::execute(const StopSignal& stop) {
   const Program& p = *program_;
   if (!fits_) fit_to_variables();
+  if (!has_room_) require_room();
   for (size_t i = 0; i < slots_.size(); ++i)
     require(slots_[i].buffer || p.slots[i].kind == SlotKind::Moving || !is_used(i),
             Status::InvalidArgument, "an input or output is not bound");

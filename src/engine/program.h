@@ -225,6 +225,7 @@ class Run : public RefCounted {
   Argument part_of(const Motion& motion, int64_t count, int64_t step) const;
   bool is_used(size_t slot) const;
   void fit_to_variables();
+  void require_room();
   void make_launches(std::optional<LaunchList> list);
   const LaunchList& list() const { return own_list_ ? *own_list_ : *program_->launches; }
   template <class Part>
@@ -270,6 +271,7 @@ class Run : public RefCounted {
   std::vector<Argument> slots_;      // where each is; nowhere: moving ones
   std::vector<Argument> arguments_;  // of all launches, one after the other
   Values values_;
+  bool has_room_ = true;                // so has what is bound, as far as its size is no number
   bool fits_ = false;                   // extents and arena are those of the variables' values
   std::optional<LaunchList> own_list_;  // where variables decide
   std::vector<Launch> launches_;

@@ -17,10 +17,12 @@ class Prover {
   Prover(std::span<const Affine> facts, BoundsCache& cache)
       : facts_(facts.begin(), facts.end()), cache_(cache) {}
 
-  // That a Range is below its size, for every Range in the facts and in `e`.
-  void add_range_facts(const Affine& e) {
+  // That a Range is below its size, for every Range in the facts and in `e`; where quotients in `e`
+  // lie.
+  void add_facts(const Affine& e) {
     std::vector<UOp> seen;
     collect_ranges(e, seen);
+    for (const AffineTerm& t : e.terms) add_quotient(t.atom);
     for (size_t i = 0; i < facts_.size() && i < kFactsMax; ++i)
       collect_ranges(Affine(facts_[i]), seen);
   }
@@ -60,13 +62,15 @@ class Prover {
     for (const AffineTerm& t : s->terms) add_quotient(t.atom);
   }
 
-  // The fact  x - c * (x // c) >= 0  of a quotient in a size.
+  // The facts  x - c * (x // c) >= 0  and  c * (x // c) - x + c - 1 >= 0  of a quotient.
   void add_quotient(const UOp& quotient) {
     if (quotient.op() != Op::FloorDiv || !quotient.src(1).is_const()) return;
     const int64_t c = quotient.src(1).const_int();
     const auto x = c > 0 ? affine(quotient.src(0)) : std::nullopt;
-    if (!x || facts_.size() >= kFactsMax) return;
-    if (auto fact = add_scaled(*x, {0, {{quotient, 1}}}, -c)) facts_.push_back(std::move(*fact));
+    const auto rest = x ? add_scaled(*x, {0, {{quotient, 1}}}, -c) : std::nullopt;
+    if (!rest || facts_.size() >= kFactsMax) return;
+    facts_.push_back(*rest);
+    if (auto fact = add_scaled({c - 1, {}}, *rest, -1)) facts_.push_back(std::move(*fact));
   }
 
   // m * e - n * f >= 1 - m for a fact f >= 0 proves e >= 0, as e is an integer: m * e > -m.
@@ -154,7 +158,7 @@ bool prove_nonnegative(const Affine& e, std::span<const Affine> facts, BoundsCac
   if (cache.of(e).lo >= 0) return true;
   if (facts.empty() && std::ranges::all_of(e.terms, is_told_by_bounds)) return false;
   Prover prover(facts, cache);
-  prover.add_range_facts(e);
+  prover.add_facts(e);
   return prover.prove(e, kDepthMax, kCasesMax);
 }
 

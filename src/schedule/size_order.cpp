@@ -104,11 +104,19 @@ size_t storing(const std::vector<ScheduledKernel>& kernels, const UOp& value) {
   return found;
 }
 
+// Whether a kernel up to this one, or of the same scan, uses the variable.
+bool is_used_until(const std::vector<ScheduledKernel>& kernels, size_t last, const UOp& variable) {
+  const ScanLoop* loop = outermost(kernels[last]);
+  while (loop && last + 1 < kernels.size() && outermost(kernels[last + 1]) == loop) ++last;
+  return std::any_of(kernels.begin(), kernels.begin() + static_cast<ptrdiff_t>(last) + 1,
+                     [&](const ScheduledKernel& k) { return uses(k, variable); });
+}
+
 void order_by_size(Schedule& schedule, const ComputedVariable& computed) {
   std::vector<ScheduledKernel>& kernels = schedule.kernels;
   for (const ScheduledKernel& kernel : kernels) require_known_rounds(kernel, computed.variable);
   const size_t stores = storing(kernels, stored_value(computed));
-  if (stores == SIZE_MAX) return;
+  if (stores == SIZE_MAX || !is_used_until(kernels, stores, computed.variable)) return;
   std::vector<ScheduledKernel> before, behind;
   Touched moved;
   for (const Piece& piece : pieces_of(kernels)) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -145,6 +146,16 @@ Tensor einsum(std::string_view text, std::span<const Tensor> operands) {
   for (size_t i = 0; i < operands.size(); ++i) {
     const Tensor x = arranged(operands[i], terms.labels[i], order);
     out = out ? out * x : x;
+    // What no later operand has is summed at once: a chain of products is one after the other.
+    const std::span<const Labels> later = std::span(terms.labels).subspan(i + 1);
+    Ints done;
+    for (int64_t k = kept; k < out.rank(); ++k) {
+      const int label = order[static_cast<size_t>(k)];
+      const bool is_left = std::ranges::any_of(
+          later, [&](const Labels& term) { return std::ranges::count(term, label) > 0; });
+      if (!is_left && !out.shape()[static_cast<size_t>(k)].is(1)) done.push_back(k);
+    }
+    if (!later.empty() && !done.empty()) out = sum_in_dtype(out, done, true);
   }
   Ints summed;
   for (int64_t i = kept; i < out.rank(); ++i) summed.push_back(i);

@@ -24,17 +24,22 @@ constexpr int64_t kBlock = 16;
 // over the sums of blocks where the axis is long, so that an element costs a block's steps for each
 // level.
 Tensor running(const Tensor& a, bool exclusive) {
-  const int64_t n = a.shape().back().value();
+  const Dim n = a.shape().back();
+  const int64_t most = upper_bound(n);
   Shape before(a.shape().size(), Dim(0));
   Shape after = before;
-  if (n <= kBlock) {
-    before.back() = exclusive ? n : n - 1;
+  if (most <= kBlock) {
+    before.back() = exclusive ? most : most - 1;
+    after.back() = Dim(most) - n;
     const Tensor padded = pad(a, before, after);
     // An exclusive sum has one window more than it needs.
-    return reduce_as_is(windows(padded, {n}, {1}, {1}, {n}), Op::Add, {-1}, false);
+    const Tensor sums =
+        reduce_as_is(windows(padded, {most}, {1}, {1}, {most}), Op::Add, {-1}, false);
+    return n.is_const() ? sums : slice_axis(sums, -1, 0, n);
   }
-  const int64_t blocks = ceil_div(n, kBlock);
-  after.back() = blocks * kBlock - n;
+  const Dim blocks = floor_div(n + Dim(kBlock - 1), Dim(kBlock));
+  const Dim whole = blocks * Dim(kBlock);
+  after.back() = whole - n;
   Shape split = a.shape();
   split.back() = blocks;
   split.push_back(kBlock);
@@ -44,7 +49,7 @@ Tensor running(const Tensor& a, bool exclusive) {
   // Stored in whole blocks: what is cut off them is no kernel's business.
   const Tensor sums = contiguous(add(inside, unsqueeze(running(totals, true), {-1})));
   Shape joined = a.shape();
-  joined.back() = blocks * kBlock;
+  joined.back() = whole;
   return slice_axis(a.with(make_reshape(sums.node(), joined)), -1, 0, n);
 }
 
@@ -108,7 +113,7 @@ Tensor cumsum(const Tensor& a, int64_t axis, bool exclusive, bool reverse) {
   const Dim size = a.shape()[static_cast<size_t>(along)];
   const DType dtype = sum_dtype(a.dtype());
   Tensor x = cast(a, accumulator_dtype(dtype));
-  if (size.value() == 0) return cast(x, dtype);
+  if (size.is(0)) return cast(x, dtype);
   if (upper_bound(inner_elements(x, along)) >= kInnerMin)
     return cast(running_rows(x, along, exclusive, reverse), dtype);
   if (reverse) x = flip(x, {along});

@@ -59,7 +59,7 @@ Tensor overlap_of(const Edges& a, const Edges& b) {
 }  // namespace
 
 Tensor suppress_overlaps(const Tensor& boxes, const Tensor& scores, const Tensor& most,
-                         const Tensor& overlap, const Tensor& least,
+                         const Tensor& overlap, const Tensor& wanted,
                          const SuppressionOptions& options) {
   require(boxes.rank() == 3 && scores.rank() == 3 && boxes.shape()[2].is(4), Status::Shape,
           "boxes [batch, n, 4] and scores [batch, classes, n] are wanted; got ", boxes.shape(),
@@ -74,9 +74,8 @@ Tensor suppress_overlaps(const Tensor& boxes, const Tensor& scores, const Tensor
   // What a box is: open, left out, or the round that took it, from 1 on.  A round reads and writes
   // this alone: what it took is put in its place behind the last.
   const auto marks = [&](int64_t value) { return Tensor::weak_int(context, value); };
-  const Tensor begin = least ? where(less(reshape(least, {}), scores), full(context, kInt32, {}, 0),
-                                     full(context, kInt32, {}, -1))
-                             : full(context, kInt32, scores.shape(), 0);
+  const Tensor begin =
+      wanted ? sub(cast(wanted, kInt32), marks(1)) : full(context, kInt32, scores.shape(), 0);
   const RoundFunction round = [&](const Tensor& number, const std::vector<Tensor>& state) {
     const Tensor open = equal(state[0], marks(0));
     const Tensor corner = unsqueeze(argmax(where(open, scores, lowest), 2), {2});

@@ -12,10 +12,10 @@ struct SuppressionOptions {
 // For each picture and class the box with the greatest score is taken, then the greatest of those
 // that overlap none taken before by more than the share `overlap` of their union, and so on, up to
 // `most` boxes (int64, one element): positions [rounds, batch, classes], int64, -1 where there was
-// no box left.  Boxes [batch, n, 4], scores [batch, classes, n]; only boxes whose scores are above
-// `least` (none: all) are taken.
+// no box left.  Boxes [batch, n, 4], scores [batch, classes, n]; only boxes that are `wanted`
+// (bool, as the scores; none: all) are taken.
 Tensor suppress_overlaps(const Tensor& boxes, const Tensor& scores, const Tensor& most,
-                         const Tensor& overlap, const Tensor& least,
+                         const Tensor& overlap, const Tensor& wanted,
                          const SuppressionOptions& options);
 
 }  // namespace tiny

@@ -210,6 +210,15 @@ TEST(Prove, ARangeIsBelowItsSymbolicSize) {
   EXPECT_TRUE(prove_nonnegative(n * m * d - 1 - (r * m + q) * d - s));
 }
 
+TEST(Prove, AQuotientIsBetweenItsMultiples) {
+  Graph g;
+  const UOp n = g.variable("n", 0, 100);
+  EXPECT_TRUE(prove_nonnegative(floor_div(n + 15, g.integer(16)) * 16 - n));
+  EXPECT_FALSE(prove_nonnegative(floor_div(n + 14, g.integer(16)) * 16 - n));
+  EXPECT_TRUE(prove_nonnegative(n - floor_div(n, g.integer(16)) * 16));
+  EXPECT_TRUE(prove_nonnegative(n + 15 - floor_div(n + 15, g.integer(16)) * 16));
+}
+
 TEST(Prove, SplitsMinMaxAndWhere) {
   Graph g;
   const UOp n = g.variable("n", 0, 100), m = g.variable("m", 0, 100);

@@ -89,6 +89,23 @@ def floats_are_rounded():
         same_but_nan(cast(x, FLOAT, number), want.view(np.uint8), kind)
 
 
+def all_conversions_round_alike():
+    """CastLike, and QuantizeLinear by 1, of a runtime value and of a constant, are the Cast: infinities too."""
+    x = np.float32([0, -0.0, 1, 0.3, np.inf, -np.inf, np.nan, 447, 464, 464.1, 480, -465, 240, 248, 249, 57344, 61440, 61441, 1e30, -1e30])
+    for name in set(FLOATS) - {"FLOAT8E8M0"}:
+        number = getattr(TensorProto, name)
+        attributes = ({},) if name == "FLOAT4E2M1" else ({}, {"saturate": 0}, {"saturate": 1})
+        for given in attributes:
+            want = cast(x, FLOAT, number, **given)
+            like = helper.make_tensor("like", number, [1], [0.0])
+            one = numpy_helper.from_array(np.float32(1), "one")
+            for made in (helper.make_node("CastLike", ["x", "like"], ["y"], **given),
+                         helper.make_node("QuantizeLinear", ["x", "one"], ["y"], output_dtype=number, **given)):  # fmt: skip
+                same(run(model_of([made], [("x", FLOAT, x.shape)], [("y", number)], [like, one]), x)[0], want)
+                constant = numpy_helper.from_array(x, "x")
+                same(run(model_of([made], [], [("y", number)], [like, one, constant]))[0], want)
+
+
 def same_but_nan(got, want, kind):
     """Every NaN is as good as another."""
     left, right = (np.isnan(v.view(kind).astype(np.float32)) for v in (got, want))
@@ -186,7 +203,7 @@ def others_refuse_them():
                 raise AssertionError(f"{nodes[-1].op_type} of {name}: no error")
 
 
-TESTS = (floats_are_rounded, powers_of_two_are_rounded, floats_are_read, integers_wrap, packed_weights,
+TESTS = (floats_are_rounded, all_conversions_round_alike, powers_of_two_are_rounded, floats_are_read, integers_wrap, packed_weights,
          quantised_and_back, others_refuse_them)  # fmt: skip
 
 

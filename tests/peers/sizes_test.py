@@ -75,7 +75,8 @@ def a_number_has_no_coordinates():
                               [helper.make_tensor_value_info("p", INT64, None)])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10).SerializeToString()
     for context in CONTEXTS:
-        assert tiny.Model.load(context, model).run([np.array(3, np.float32)])[0].shape == (0, 1)
+        loaded = tiny.Model.load(context, model)
+        assert [loaded.run([np.array(x, np.float32)])[0].shape for x in (3, 0, -1)] == [(0, 1), (0, 0), (0, 1)]
 
 
 def compress_along_axes():
@@ -128,6 +129,38 @@ def boxes_that_overlap(seed, batch, classes, n, is_centre):
                    rng.random(1).astype(np.float32), (rng.random(1) * 0.7).astype(np.float32))
 
 
+def boxes_of_which_few_are_looked_at():
+    # So many scores that few candidates are listed, the best of many come first, and all if these do not do.
+    rng = np.random.default_rng(9)
+    for classes, n, most in ((20, 110, 20), (1, 2200, 20), (20, 110, 110)):
+        both = Both([node("NonMaxSuppression", ["b", "s", "most", "iou", "least"], ["p"])],
+                    [("b", FLOAT, (None, n, 4)), ("s", FLOAT, (None, classes, n)), ("iou", FLOAT, (1,)),
+                     ("least", FLOAT, (1,))],
+                    [("p", INT64, 2)], most=np.int64([most]))
+        for least in (2, 0.98, 0):
+            for spread, overlap in ((100, 0.5), (3, 0.5), (0.1, 0.3)):
+                corner = rng.random((2, n, 2)) * spread
+                boxes = np.concatenate([corner, corner + 1 + rng.random((2, n, 2))], -1).astype(np.float32)
+                both.check(boxes, rng.random((2, classes, n)).astype(np.float32), np.float32([overlap]),
+                           np.float32([least]))
+
+
+def boxes_among_those_that_were_found():
+    for n, least in ((40, ["least"]), (2000, ["least"]), (40, [])):
+        both = Both([node("Greater", ["s", "half"], ["m"]), node("Compress", ["s", "m"], ["t"], axis=0),
+                     node("Compress", ["b", "m"], ["c"], axis=0), node("Unsqueeze", ["c", "first"], ["boxes"]),
+                     node("Unsqueeze", ["t", "two"], ["scores"]),
+                     node("NonMaxSuppression", ["boxes", "scores", "most", "iou", *least], ["p"])],
+                    [("b", FLOAT, (n, 4)), ("s", FLOAT, (n,))], [("p", INT64, 2)], half=np.float32(0.5),
+                    first=np.int64([0]), two=np.int64([0, 1]), most=np.int64([30]), iou=np.float32([0.4]),
+                    **({"least": np.float32([0.6])} if least else {}))
+        rng = np.random.default_rng(10)
+        for share in (0, 0.1, 1):
+            corner = rng.random((n, 2)) * 5
+            both.check(np.concatenate([corner, corner + rng.random((n, 2))], -1).astype(np.float32),
+                       (rng.random(n) * (rng.random(n) < share)).astype(np.float32))
+
+
 def how_many_boxes_is_an_input():
     both = Both([node("NonMaxSuppression", ["b", "s", "most", "iou"], ["p"])],
                 [("b", FLOAT, (1, 20, 4)), ("s", FLOAT, (1, 2, 20)), ("most", INT64, (1,))], [("p", INT64, 2)],
@@ -147,6 +180,17 @@ def one_size_decides_the_next():
     rng = np.random.default_rng(6)
     for share in (0, 0.1, 0.5, 1):
         both.check((rng.random(40) * (rng.random(40) < share)).astype(np.float32))
+
+
+def many_are_found_among_many_that_were_found():
+    # Of more elements than are padded to as many as there can be.
+    both = Both([node("Greater", ["x", "half"], ["m"]), node("Compress", ["x", "m"], ["v"], axis=0),
+                 node("Greater", ["v", "most"], ["n"]), node("NonZero", ["n"], ["p"]), node("CumSum", ["v", "first"], ["s"])],
+                [("x", FLOAT, (20000,))], [("v", FLOAT, 1), ("p", INT64, 2), ("s", FLOAT, 1)],
+                half=np.float32(0.5), most=np.float32(0.9), first=np.int64(0))
+    rng = np.random.default_rng(7)
+    for share in (0, 0.001, 1):
+        both.check((rng.random(20000) * (rng.random(20000) < share)).astype(np.float32), tolerance=1e-3)
 
 
 def a_range_counts_what_was_found():
@@ -287,7 +331,7 @@ def loops_that_collect_until_they_end():
 
 
 def loops_whose_rounds_differ_in_size():
-    """Tokens that grow until one ends them, and rounds that choose elements: of a few rounds each is a branch."""
+    """Tokens that grow until one ends them, and rounds that choose elements: of no more than 1024 rounds each is a branch."""
     grows = graph_of([node("Gather", ["tokens", "last"], ["token"]), node("Gather", ["words", "token"], ["word"]),
                       node("MatMul", ["word", "head"], ["scores"]), node("ArgMax", ["scores"], ["next"], axis=-1),
                       node("Concat", ["tokens", "next"], ["longer"], axis=0), node("Squeeze", ["next", "zero"], ["one"]),
@@ -296,12 +340,15 @@ def loops_whose_rounds_differ_in_size():
                      ("again", BOOL, ()), ("longer", INT64, None), ("best", FLOAT, ()),
                      inputs=[("i", INT64, ()), ("goes", BOOL, ()), ("tokens", INT64, None)])
     rng = np.random.default_rng(5)
-    both = Both([node("Loop", ["most", "yes", "x"], ["y", "scored"], body=grows), node("CumSum", ["y", "zero"], ["sums"]),
-                 node("Size", ["y"], ["n"])], [("x", INT64, (1,))], [("y", INT64, 1), ("scored", FLOAT, 1), ("sums", INT64, 1), ("n", INT64, 0)],
-                most=np.int64(12), yes=np.array(True), last=np.int64(-1), words=rng.standard_normal((20, 5)).astype(np.float32),
-                head=rng.standard_normal((5, 20)).astype(np.float32), end=np.int64(3), zero=np.int64([0]))
-    for first in range(20):
-        both.check(np.int64([first]))
+    words, head = rng.standard_normal((20, 5)).astype(np.float32), rng.standard_normal((5, 20)).astype(np.float32)
+    for most, beginnings in ((12, range(20)), (150, range(4))):
+        both = Both([node("Loop", ["most", "yes", "x"], ["y", "scored"], body=grows), node("CumSum", ["y", "zero"], ["sums"]),
+                     node("Size", ["y"], ["n"])], [("x", INT64, (1,))],
+                    [("y", INT64, 1), ("scored", FLOAT, 1), ("sums", INT64, 1), ("n", INT64, 0)],
+                    most=np.int64(most), yes=np.array(True), last=np.int64(-1), words=words, head=head,
+                    end=np.int64(3), zero=np.int64([0]))
+        for first in beginnings:
+            both.check(np.int64([first]))
     found = graph_of([node("Greater", ["v", "half"], ["m"]), node("Compress", ["v", "m"], ["w"]), node("ReduceSum", ["w"], ["a"], keepdims=0),
                       node("Mul", ["a", "tenth"], ["b"]), node("Sub", ["v", "b"], ["next"]), node("ReduceMax", ["next"], ["top"], keepdims=0),
                       node("Greater", ["top", "half"], ["again"])],
@@ -354,8 +401,9 @@ def a_branch_of_another_rank_is_an_error_where_it_is_taken():
         raise AssertionError("no error")
 
 
-TESTS = (non_zero_and_what_follows, a_number_has_no_coordinates, compress_along_axes, unique_rows, boxes_that_overlap, how_many_boxes_is_an_input,
-         one_size_decides_the_next, how_much_was_found_is_an_output, a_range_counts_what_was_found,
+TESTS = (non_zero_and_what_follows, a_number_has_no_coordinates, compress_along_axes, unique_rows, boxes_that_overlap, boxes_of_which_few_are_looked_at,
+         boxes_among_those_that_were_found, how_many_boxes_is_an_input,
+         one_size_decides_the_next, many_are_found_among_many_that_were_found, how_much_was_found_is_an_output, a_range_counts_what_was_found,
          what_was_found_is_reshaped_to_sizes_of_its_own, the_best_of_what_was_found,
          branches_that_find_sizes, places_that_a_branch_not_taken_would_read,
          branches_of_other_sizes, running_sums_of_what_was_found,

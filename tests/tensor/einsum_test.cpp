@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "shape/shape.h"
 #include "tensor/elementwise.h"
 #include "tensor/matmul.h"
 #include "tests/support/context.h"
@@ -61,6 +62,21 @@ TEST_P(Einsum, SumsWhatTheResultLacks) {
   expect_equal(summed("ij,jk->", {a_, b_}), Array{{}, {total}});
   expect_equal(summed("ba", {a_}),
                generate({3, 2}, [&](const Ints& at) { return a_.at({at[1], at[0]}); }));
+}
+
+TEST_P(Einsum, AChainIsOneProductAfterTheOther) {
+  const Array c = numbers({4, 5}, 3);
+  const Array product = generate({2, 5}, [&](const Ints& at) {
+    double sum = 0;
+    for (int64_t j = 0; j < 3; ++j)
+      for (int64_t k = 0; k < 4; ++k) sum += a_.at({at[0], j}) * b_.at({j, k}) * c.at({k, at[1]});
+    return sum;
+  });
+  const Tensor made = summed("ij,jk,kl->il", {a_, b_, c});
+  // The larger of both products, not that of all axes.
+  for (const UOp& node : topological({&made.node(), 1}))
+    EXPECT_LE(elements_at_most(node), 2 * 4 * 5);
+  expect_equal(made, product);
 }
 
 TEST_P(Einsum, RepeatedLettersAreDiagonals) {
