@@ -52,6 +52,7 @@ constexpr c::Pointer kAnywhere{"", "address ", "const address ", ""};
 
 const c::Dialect c::kC = {
     .beginning = kPreamble,
+    .functions = "",
     .long_suffix = "ll",
     .has_infinity = true,
     .is_gnu = true,

@@ -265,7 +265,7 @@ class Function {
     for (size_t axis = 0; axis < program_.group.size(); ++axis) {
       const int64_t size = program_.group[axis];
       if (op.imm >> axis & 1)
-        value = cat(function, "(", value, ", folds, thread, ", apart, ", ", size, ")");
+        value = cat(function, "(", value, ", folds, self, ", apart, ", ", size, ")");
       apart *= size;
     }
     return value;
