@@ -1,6 +1,7 @@
 #include "render/c/function.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/error.h"
 #include "base/look_often.h"
@@ -377,8 +378,18 @@ std::string displaced(int64_t bytes, const Dialect& dialect) {
   return bytes > 0 ? cat(" + ", bytes) : cat(" - ", -bytes);
 }
 
-std::string function_text(const LinearProgram& program, Helpers& helpers, bool is_part) {
-  return Function(program, helpers, is_part).text();
+std::string functions_text(std::span<const LinearProgram> programs, Helpers& helpers,
+                           bool is_part) {
+  std::string functions;
+  std::set<std::string> names;
+  for (const LinearProgram& program : programs) {
+    invariant(names.insert(program.name).second,
+              "kernels of one translation unit have their own names");
+    functions += "\n" + Function(program, helpers, is_part).text();
+  }
+  for (const std::string& name : names)
+    invariant(!helpers.defines(name), "kernels have other names than what they call");
+  return functions;
 }
 
 }  // namespace tiny::c

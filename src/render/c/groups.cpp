@@ -1,8 +1,5 @@
 #include "render/c/groups.h"
 
-#include <set>
-
-#include "base/error.h"
 #include "base/text.h"
 #include "render/c/function.h"
 #include "render/c/types.h"
@@ -10,26 +7,33 @@
 namespace tiny::c {
 namespace {
 
-// The names of the numbers that a kernel is given, in their order.
-std::vector<std::string> numbers_of(const LinearProgram& program) {
-  std::vector<std::string> names;
-  for (size_t i = 0; i < program.params.size(); ++i) names.push_back(cat("start", i));
-  for (size_t i = 0; i < program.variables.size(); ++i) names.push_back(cat("n_", i));
-  names.emplace_back("begin");
-  names.emplace_back("end");
-  return names;
+// What is written of each number that a kernel is given, in their order: $0 is its name, $1 its
+// place.
+std::string of_numbers(const char* pattern, const LinearProgram& program, const GroupWords& words) {
+  std::string out;
+  size_t place = 0;
+  const auto write = [&](const std::string& name) {
+    out += fill(pattern, {name, std::to_string(place++)});
+  };
+  // Where numbers are parameters, each buffer has its own beside it.
+  for (size_t i = 0; words.numbers && i < program.params.size(); ++i) write(cat("start", i));
+  for (size_t i = 0; i < program.variables.size(); ++i) write(cat("n_", i));
+  write("begin");
+  write("end");
+  return out;
 }
 
 std::string parameters_of(const GroupWords& words, const LinearProgram& program) {
-  const std::vector<std::string> numbers = numbers_of(program);
-  const size_t buffers = program.params.size();
+  const std::string count = std::to_string(program.params.size());
   std::string out;
-  for (size_t i = 0; i < buffers; ++i)
-    out += cat(fill(words.buffer, {std::to_string(i)}), ", ",
-               words.numbers ? "" : cat("i64 ", numbers[i], ", "));
-  if (words.numbers) return cat(out, fill(words.numbers, {std::to_string(buffers)}), ", ");
-  for (size_t i = buffers; i < numbers.size(); ++i) out += cat("i64 ", numbers[i], ", ");
-  return out;
+  for (size_t i = 0; i < program.params.size(); ++i) {
+    const std::string number = std::to_string(i);
+    out += fill(words.buffer, {number});
+    out += words.numbers ? ", " : fill(", i64 start$0, ", {number});
+  }
+  out +=
+      words.numbers ? fill(words.numbers, {count}) + ", " : of_numbers("i64 $0, ", program, words);
+  return out + fill(words.tail, {std::to_string(program.params.size() + 1)});
 }
 
 std::string area(const char* pattern, const char* name, int64_t bytes) {
@@ -69,29 +73,27 @@ typedef i64 address; /* what is added to one: addresses are pointers */
 
 std::string group_opening(const GroupWords& words, const LinearProgram& program,
                           int64_t fold_bytes) {
-  const std::array<int64_t, 3>& group = program.group;
-  std::string out = cat("/* ", program.name,
-                        program.grouped    ? ", a group for each number from begin to end */\n"
-                        : program.threaded ? ", a thread for each number from begin to end */\n"
-                                           : " */\n");
-  out += program.grouped ? fill(words.grouped,
-                                {std::to_string(group[0]), std::to_string(group[1]),
-                                 std::to_string(group[2]), std::to_string(program.group_threads())})
-                         : words.entry;
-  const size_t behind = program.params.size() + (words.numbers ? 1 : 0);
-  out += cat("void ", program.name, "(", parameters_of(words, program),
-             fill(words.tail, {std::to_string(behind), std::to_string(behind + 1)}), ") {\n");
-  if (words.numbers) {
-    const std::vector<std::string> names = numbers_of(program);
-    for (size_t i = 0; i < names.size(); ++i)
-      out += cat("  const i64 ", names[i], " = numbers[", i, "];\n");
-  }
-  out += cat("  const i64 piece = begin + (i64)", program.grouped ? words.group : words.any, ";\n");
-  if (!program.grouped) out += "  if (piece >= end) return;\n";
-  if (fold_bytes > 0)
-    out += cat("  const int self = (int)(", words.thread[0], " + ", group[0], " * (",
-               words.thread[1], " + ", group[1], " * ", words.thread[2], "));\n");
-  return out + area(words.shared, "shared", program.shared_bytes) +
+  const bool is_grouped = program.grouped;
+  const std::string x = std::to_string(program.group[0]), y = std::to_string(program.group[1]),
+                    z = std::to_string(program.group[2]);
+  const char* what = is_grouped         ? ", a group for each number from begin to end"
+                     : program.threaded ? ", a thread for each number from begin to end"
+                                        : "";
+  const std::string all = std::to_string(program.group_threads());
+  return fill(
+             "/* $0$1 */\n"
+             "$2void $0($3) {\n"
+             "$4  const i64 piece = begin + (i64)$5;\n"
+             "$6$7",
+             {program.name, what, is_grouped ? fill(words.grouped, {x, y, z, all}) : words.entry,
+              parameters_of(words, program),
+              words.numbers ? of_numbers("  const i64 $0 = numbers[$1];\n", program, words) : "",
+              is_grouped ? words.group : words.any,
+              is_grouped ? "" : "  if (piece >= end) return;\n",
+              fold_bytes == 0 ? ""
+                              : fill("  const int self = (int)($0 + $3 * ($1 + $4 * $2));\n",
+                                     {words.thread[0], words.thread[1], words.thread[2], x, y})}) +
+         area(words.shared, "shared", program.shared_bytes) +
          area(words.shared, "folds", fold_bytes) +
          area(words.scratch, "scratch", program.scratch_bytes);
 }
@@ -119,17 +121,9 @@ std::string group_leaf(const GroupWords& words, const Dialect& dialect,
 
 std::string group_unit(const Dialect& dialect, std::span<const LinearProgram> programs) {
   Helpers helpers(dialect);
-  std::string functions;
-  std::set<std::string> names;
-  for (const LinearProgram& program : programs) {
-    invariant(names.insert(program.name).second,
-              "kernels of one translation unit have their own names");
-    functions += "\n" + function_text(program, helpers, false);
-  }
-  for (const std::string& name : names)
-    invariant(!helpers.defines(name), "kernels have other names than what they call");
-  return cat("/* Kernels made by tiny. */\n", dialect.beginning, kStructsOfLanes, dialect.functions,
-             helpers.text(), functions);
+  const std::string functions = functions_text(programs, helpers, false);
+  return fill("/* Kernels made by tiny. */\n$0$1$2$3$4",
+              {dialect.beginning, kStructsOfLanes, dialect.functions, helpers.text(), functions});
 }
 
 }  // namespace tiny::c

@@ -24,7 +24,7 @@ struct GroupWords {
   const char* grouped;  // the same, of a grouped kernel: sizes of the axes, and their product
   const char* buffer;   // a parameter: its number
   const char* numbers;  // what all numbers are in: its place; null: each is a parameter
-  const char* tail;     // the parameters behind: the place of the first
+  const char* tail;     // the parameters behind: the place of the status in the numbers of buffers
   const char* group;    // the number of the group,
   const char* any;      // and of the thread among those of all groups
   std::array<const char*, 3> thread;  // its number in the group, by axis

@@ -14,10 +14,19 @@ using c::fill;
 using c::symbol_of;
 using c::word_of;
 
-// Divisions of integers, for `$0` the type; what WGSL says of 0 and -1 is said again where ours is
-// another, and nothing is left that it would compute early and refuse.
-const char* division(Op op, bool is_signed) {
+// Of integers, for `$0` the type; what WGSL says of 0, -1 and long shifts is said again where ours
+// is another, and nothing is left that it would compute early and refuse.
+const char* definition_of(Op op, bool is_signed) {
   switch (op) {
+    case Op::Shl:
+      return "fn shl_$0(a: $0, b: $0) -> $0 {\n"
+             "  return select(a << (u32(b) & 31u), 0, u32(b) > 31u);\n"
+             "}";
+    case Op::Shr:
+      return is_signed ? "fn shr_$0(a: $0, b: $0) -> $0 { return a >> min(u32(b), 31u); }"
+                       : "fn shr_$0(a: $0, b: $0) -> $0 {\n"
+                         "  return select(a >> (b & 31u), 0, b > 31u);\n"
+                         "}";
     case Op::TruncDiv:
       return "fn trunc_div_$0(a: $0, b: $0) -> $0 { return select(a / b, 0, b == 0); }";
     case Op::TruncMod:
@@ -92,12 +101,72 @@ bool is_signed_int(DType dtype) {
   return dtype.is_int() && dtype.is_signed();
 }
 
+// Expressions of the operands $0, $1 and $2; $3 is the op's word, $4 the type.
+const char* of_bools(Op op) {
+  switch (op) {
+    case Op::Neg:
+    case Op::Abs:
+      return "$0";
+    case Op::Not:
+      return "!$0";
+    case Op::Add:
+    case Op::Max:
+    case Op::Or:
+      return "$0 | $1";
+    case Op::Mul:
+    case Op::Min:
+    case Op::And:
+      return "$0 & $1";
+    case Op::Less:
+      return "!$0 & $1";
+    case Op::LessEqual:
+      return "!$0 | $1";
+    case Op::Equal:
+      return "$0 == $1";
+    default:  // Sub, Xor, NotEqual
+      return "$0 != $1";
+  }
+}
+
+const char* of_floats(Op op) {
+  switch (op) {
+    case Op::Neg:
+      return "-$0";
+    case Op::Max:
+      return "select($0, $1, $1 > $0 || $1 != $1)";
+    case Op::Min:
+      return "select($0, $1, $1 < $0 || $1 != $1)";
+    case Op::Fma:
+      return "fma($0, $1, $2)";
+    case Op::Scale:
+      return nullptr;
+    default:  // Abs, Sqrt, Floor, Ceil, Trunc, Round: by the same names
+      return "$3($0)";
+  }
+}
+
+const char* of_integers(Op op, bool is_signed) {
+  switch (op) {
+    case Op::Neg:
+      return is_signed ? "(-$0)" : "(0u - $0)";
+    case Op::Abs:
+      return "abs($0)";
+    case Op::Not:
+      return "(~$0)";
+    case Op::Max:
+    case Op::Min:
+      return "$3($0, $1)";
+    default:  // what is defined
+      return "$3_$4($0, $1)";
+  }
+}
+
 // What arithmetic on 32 bits left, as a value of the dtype.
 std::string narrowed(DType dtype, const std::string& x) {
-  const int64_t bits = dtype.bits();
-  if (dtype.is_bool() || bits >= 32) return x;
-  if (is_signed_int(dtype)) return cat("extractBits(", x, ", 0u, ", bits, "u)");
-  return cat("(", x, " & ", (1 << bits) - 1, "u)");
+  if (dtype.is_bool() || dtype.bits() >= 32) return x;
+  const bool is_byte = dtype.bits() == 8;
+  if (is_signed_int(dtype)) return fill("extractBits($0, 0u, $1u)", {x, is_byte ? "8" : "16"});
+  return fill("($0 & $1u)", {x, is_byte ? "255" : "65535"});
 }
 
 }  // namespace
@@ -108,9 +177,18 @@ const char* type_of(DType dtype) {
   return is_signed_int(dtype) ? "i32" : "u32";
 }
 
-std::string Functions::define(const std::string& name, const std::string& definition) {
-  if (known_.insert(name).second) text_ += definition + "\n";
-  return name;
+namespace {
+
+std::string called(std::string_view function, const std::string& x) {
+  return fill("$0($1)", {function, x});
+}
+
+}  // namespace
+
+std::string Functions::define(std::string_view name, std::string_view definition) {
+  std::string called(name);
+  if (known_.insert(called).second) text_.append(definition) += '\n';
+  return called;
 }
 
 // A function hides from the compiler what it would refuse to compute: NaN and infinities.
@@ -118,196 +196,112 @@ std::string Functions::literal(DType dtype, uint64_t bits) {
   if (dtype.is_bool()) return bits ? "true" : "false";
   if (dtype.scalar == ScalarType::Float32) {
     const float value = std::bit_cast<float>(static_cast<uint32_t>(bits));
-    if (!std::isnormal(value) && bits != 0)
-      return cat(define("f32_of_bits", "fn f32_of_bits(x: u32) -> f32 { return bitcast<f32>(x); }"),
-                 "(", static_cast<uint32_t>(bits), "u)");
-    const std::string text = cat(shortest(std::fabs(value)), "f");
-    return value < 0 ? cat("(-", text, ")") : text;
+    if (std::isnormal(value) || bits == 0)
+      return fill(value < 0 ? "(-$0f)" : "$0f", {shortest(std::fabs(value))});
+    define("f32_of_bits", "fn f32_of_bits(x: u32) -> f32 { return bitcast<f32>(x); }");
+    return fill("f32_of_bits($0u)", {std::to_string(static_cast<uint32_t>(bits))});
   }
-  if (!is_signed_int(dtype)) return cat(bits, "u");
+  if (!is_signed_int(dtype)) return fill("$0u", {std::to_string(bits)});
   const int64_t value = int_of(dtype, bits);
-  return value < 0 ? cat("i32(", value, ")") : cat(value, "i");
-}
-
-std::string Functions::of_bools(Op op, const std::string& a, const std::string& b) {
-  switch (op) {
-    case Op::Neg:
-    case Op::Abs:
-      return a;
-    case Op::Not:
-      return cat("!", a);
-    case Op::Add:
-    case Op::Max:
-    case Op::Or:
-      return cat(a, " | ", b);
-    case Op::Mul:
-    case Op::Min:
-    case Op::And:
-      return cat(a, " & ", b);
-    case Op::Less:
-      return cat("!", a, " & ", b);
-    case Op::LessEqual:
-      return cat("!", a, " | ", b);
-    case Op::Equal:
-      return cat(a, " == ", b);
-    default:  // Sub, Xor, NotEqual
-      return cat(a, " != ", b);
-  }
-}
-
-std::string Functions::of_floats(Op op, const std::string& a, const std::string& b,
-                                 const std::string& c) {
-  switch (op) {
-    case Op::Neg:
-      return cat("-", a);
-    case Op::Max:
-      return cat("select(", a, ", ", b, ", ", b, " > ", a, " || ", b, " != ", b, ")");
-    case Op::Min:
-      return cat("select(", a, ", ", b, ", ", b, " < ", a, " || ", b, " != ", b, ")");
-    case Op::Fma:
-      return cat("fma(", a, ", ", b, ", ", c, ")");
-    default:  // Abs, Sqrt, Floor, Ceil, Trunc, Round: by the same names
-      require(info(op).arity == 1, Status::Unsupported, "WGSL has no ", info(op).name,
-              " of floats");
-      return cat(word_of(op), "(", a, ")");
-  }
-}
-
-std::string Functions::of_integers(Op op, DType dtype, const std::string& a, const std::string& b) {
-  const std::string t = type_of(dtype);
-  const bool is_signed = is_signed_int(dtype);
-  switch (op) {
-    case Op::Neg:
-      return narrowed(dtype, is_signed ? cat("(-", a, ")") : cat("(0u - ", a, ")"));
-    case Op::Abs:
-      return narrowed(dtype, cat("abs(", a, ")"));
-    case Op::Not:
-      return narrowed(dtype, cat("(~", a, ")"));
-    case Op::Max:
-    case Op::Min:
-      return cat(word_of(op), "(", a, ", ", b, ")");
-    case Op::Shl:
-      return narrowed(
-          dtype,
-          cat(define("shl_" + t, fill("fn shl_$0(a: $0, b: $0) -> $0 {\n"
-                                      "  return select(a << (u32(b) & 31u), 0, u32(b) > 31u);\n"
-                                      "}",
-                                      {t})),
-              "(", a, ", ", b, ")"));
-    case Op::Shr:
-      return cat(define("shr_" + t,
-                        is_signed ? "fn shr_i32(a: i32, b: i32) -> i32 { return a >> min(u32(b), "
-                                    "31u); }"
-                                  : "fn shr_u32(a: u32, b: u32) -> u32 {\n"
-                                    "  return select(a >> (b & 31u), 0u, b > 31u);\n"
-                                    "}"),
-                 "(", a, ", ", b, ")");
-    default:
-      break;
-  }
-  const char* divided = division(op, is_signed);
-  invariant(divided != nullptr, "WGSL has a spelling for each op of integers");
-  return narrowed(dtype,
-                  cat(define(cat(word_of(op), "_", t), fill(divided, {t})), "(", a, ", ", b, ")"));
+  return fill(value < 0 ? "i32($0)" : "$0i", {std::to_string(value)});
 }
 
 std::string Functions::arithmetic(Op op, DType operand, const std::string& a, const std::string& b,
                                   const std::string& c) {
-  if (operand.is_bool()) return of_bools(op, a, b);
-  if (const char* symbol = symbol_of(op)) {
-    const std::string infix = cat(a, " ", symbol, " ", b);
-    const bool wraps = op == Op::Add || op == Op::Sub || op == Op::Mul;
-    return wraps && operand.is_int() ? narrowed(operand, cat("(", infix, ")")) : infix;
-  }
-  return operand.is_float() ? of_floats(op, a, b, c) : of_integers(op, operand, a, b);
+  const char* symbol = operand.is_bool() ? nullptr : symbol_of(op);
+  const std::string t = type_of(operand), called = symbol ? symbol : word_of(op);
+  const bool is_signed = is_signed_int(operand);
+  const bool wraps = operand.is_int() && (op == Op::Add || op == Op::Sub || op == Op::Mul);
+  const char* pattern = operand.is_bool()  ? of_bools(op)
+                        : symbol           ? wraps ? "($0 $3 $1)" : "$0 $3 $1"
+                        : operand.is_int() ? of_integers(op, is_signed)
+                                           : of_floats(op);
+  require(pattern != nullptr, Status::Unsupported, "WGSL has no ", called, " of floats");
+  if (operand.is_int() && !symbol)
+    if (const char* definition = definition_of(op, is_signed))
+      define(cat(called, "_", t), fill(definition, {t}));
+  const std::string text = fill(pattern, {a, b, c, called, t});
+  return symbol && !wraps ? text : narrowed(operand, text);
 }
 
 std::string Functions::cast(DType from, DType to, const std::string& x) {
   if (from == to) return x;
   if (from.is_narrow_float()) {
-    const bool is_half = from == kFloat16;
-    const std::string name =
-        define(is_half ? "f32_of_h16" : "f32_of_bf16", is_half ? kFloatOfHalf : kFloatOfBFloat);
-    return cast(kFloat32, to, cat(name, "(", x, ")"));
+    const std::string name = from == kFloat16 ? define("f32_of_h16", kFloatOfHalf)
+                                              : define("f32_of_bf16", kFloatOfBFloat);
+    return cast(kFloat32, to, called(name, x));
   }
   if (to.is_narrow_float()) {
-    const bool is_half = to == kFloat16;
     const std::string name =
-        define(is_half ? "h16_of_f32" : "bf16_of_f32", is_half ? kHalfOfFloat : kBFloatOfFloat);
-    return cat(name, "(", cast(from, kFloat32, x), ")");
+        to == kFloat16 ? define("h16_of_f32", kHalfOfFloat) : define("bf16_of_f32", kBFloatOfFloat);
+    return called(name, cast(from, kFloat32, x));
   }
   const std::string t = type_of(to);
-  if (to.is_bool()) return cat(x, " != ", literal(from, 0));
-  if (!from.is_float() || to.is_float()) return narrowed(to, cat(t, "(", x, ")"));
+  if (to.is_bool()) return fill("$0 != $1", {x, literal(from, 0)});
+  if (!from.is_float() || to.is_float()) return narrowed(to, called(t, x));
   // The least float above the range is a power of two; the lowest value is a float, too.
-  const int64_t bits = std::min<int64_t>(to.bits(), 32);
-  const std::string name = cat(to.is_signed() ? "i" : "u", bits, "_of_f32");
   const DType as = to.bits() > 32 ? kInt32 : to;
-  return cat(define(name, fill("fn $0(x: f32) -> $1 {\n"
-                               "  if (x >= 0x1p$2f) { return $3; }\n"
-                               "  if (x <= $4) { return $5; }\n"
-                               "  if (x != x) { return 0; }\n"
-                               "  return $1(x);\n"
-                               "}",
-                               {name, t, std::to_string(bits - (to.is_signed() ? 1 : 0)),
-                                literal(as, highest_bits(as)),
-                                to.is_signed() ? cat("-0x1p", bits - 1, "f") : std::string("0"),
-                                literal(as, lowest_bits(as))})),
-             "(", x, ")");
+  const std::string above = std::to_string(as.bits() - (as.is_signed() ? 1 : 0));
+  const std::string name = fill("$0_of_f32", {c::type_name(as)});
+  define(name,
+         fill("fn $0(x: f32) -> $1 {\n"
+              "  if (x >= 0x1p$2f) { return $3; }\n"
+              "  if (x <= $4) { return $5; }\n"
+              "  if (x != x) { return 0; }\n"
+              "  return $1(x);\n"
+              "}",
+              {name, t, above, literal(as, highest_bits(as)),
+               as.is_signed() ? fill("-0x1p$0f", {above}) : "0", literal(as, lowest_bits(as))}));
+  return called(name, x);
 }
 
 std::string Functions::bitcast(DType from, DType to, const std::string& x) {
   if (from == to) return x;
   if (from.is_bool() || to.is_bool()) return cast(from, to, x);
   const std::string t = type_of(to);
-  return to.bits() < 32 ? narrowed(to, cat(t, "(", x, ")")) : cat("bitcast<", t, ">(", x, ")");
+  return to.bits() < 32 ? narrowed(to, called(t, x)) : fill("bitcast<$0>($1)", {t, x});
 }
 
 std::string Functions::of_word(DType dtype, const std::string& word, const std::string& address) {
-  const std::string t = type_of(dtype);
-  if (dtype.bytes() == 4) return t == "u32" ? word : cat("bitcast<", t, ">(", word, ")");
-  const std::string part =
-      cat("extractBits(", is_signed_int(dtype) ? cat("bitcast<i32>(", word, ")") : word, ", (",
-          address, dtype.bytes() == 1 ? " & 3u) * 8u, 8u)" : " & 2u) * 8u, 16u)");
-  return dtype.is_bool() ? cat(part, " != 0u") : part;
+  const char* t = type_of(dtype);
+  if (dtype.bytes() == 4) return fill("bitcast<$0>($1)", {t, word});
+  return fill(is_signed_int(dtype) ? "extractBits(bitcast<i32>($0), ($1 & $2"
+              : dtype.is_bool()    ? "extractBits($0, ($1 & $2 != 0u"
+                                   : "extractBits($0, ($1 & $2",
+              {word, address, dtype.bytes() == 1 ? "3u) * 8u, 8u)" : "2u) * 8u, 16u)"});
 }
 
 std::string Functions::to_word(DType dtype, const std::string& x) {
-  if (dtype.is_bool()) return cat("u32(", x, ")");
-  if (dtype.bytes() == 4) return cat("bitcast<u32>(", x, ")");
-  return is_signed_int(dtype) ? cat("(u32(", x, ") & ", (1 << dtype.bits()) - 1, "u)") : x;
+  if (dtype.is_bool()) return called("u32", x);
+  if (dtype.bytes() == 4) return called("bitcast<u32>", x);
+  return is_signed_int(dtype) ? fill("(u32($0) & $1u)", {x, dtype.bytes() == 1 ? "255" : "65535"})
+                              : x;
 }
 
 // Through words that the module has: halves are combined.
 std::string Functions::group_fold(Op op, DType dtype) {
-  const std::string t = type_of(dtype);
-  const auto value = [&](const std::string& word) {
-    return dtype.is_bool() ? cat(word, " != 0u") : cat("bitcast<", t, ">(", word, ")");
-  };
-  const std::string step = arithmetic(op, dtype, "a", "b", "");
-  const std::string name = cat("group_fold_", word_of(op), "_", c::type_name(dtype));
-  const auto word = [&](const char* x) {
-    return dtype.is_bool() ? cat("u32(", x, ")") : cat("bitcast<u32>(", x, ")");
-  };
-  return define(
-      name, fill("fn $0(x: $1, thread: u32, apart: u32, size: u32) -> $1 {\n"
-                 "  let place = thread / apart % size;\n"
-                 "  workgroupBarrier(); /* the fold before has been read */\n"
-                 "  folds[thread] = $2;\n"
-                 "  workgroupBarrier();\n"
-                 "  for (var n = size / 2u; n > 0u; n = n / 2u) {\n"
-                 "    if (place < n) {\n"
-                 "      let a = $3;\n"
-                 "      let b = $4;\n"
-                 "      let both = $5;\n"
-                 "      folds[thread] = $6;\n"
-                 "    }\n"
-                 "    workgroupBarrier();\n"
-                 "  }\n"
-                 "  return $7;\n"
-                 "}",
-                 {name, t, word("x"), value("folds[thread]"), value("folds[thread + n * apart]"),
-                  step, word("both"), value("folds[thread - place * apart]")}));
+  const std::string t = type_of(dtype),
+                    name = fill("group_fold_$0_$1", {word_of(op), c::type_name(dtype)});
+  const std::string both = arithmetic(op, dtype, "a", "b", "");
+  const char* text =
+      "fn $0(x: $1, thread: u32, apart: u32, size: u32) -> $1 {\n"
+      "  let place = thread / apart % size;\n"
+      "  workgroupBarrier(); /* the fold before has been read */\n"
+      "  folds[thread] = $3(x);\n"
+      "  workgroupBarrier();\n"
+      "  for (var n = size / 2u; n > 0u; n = n / 2u) {\n"
+      "    if (place < n) {\n"
+      "      let a = $4(folds[thread]);\n"
+      "      let b = $4(folds[thread + n * apart]);\n"
+      "      let both = $2;\n"
+      "      folds[thread] = $3(both);\n"
+      "    }\n"
+      "    workgroupBarrier();\n"
+      "  }\n"
+      "  return $4(folds[thread - place * apart]);\n"
+      "}";
+  return define(name, fill(text, {name, t, both, dtype.is_bool() ? "u32" : "bitcast<u32>",
+                                  dtype.is_bool() ? "bool" : fill("bitcast<$0>", {t})}));
 }
 
 std::string Functions::check() {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "ir/dtype.h"
 #include "ir/op.h"
@@ -33,10 +34,8 @@ class Functions {
   std::string first_bytes();                   // (word, how many)
 
  private:
-  std::string of_bools(Op op, const std::string& a, const std::string& b);
-  std::string of_floats(Op op, const std::string& a, const std::string& b, const std::string& c);
-  std::string of_integers(Op op, DType dtype, const std::string& a, const std::string& b);
-  std::string define(const std::string& name, const std::string& definition);
+  // The name; defined if it was not.
+  std::string define(std::string_view name, std::string_view definition);
 
   std::set<std::string> known_;
   std::string text_;

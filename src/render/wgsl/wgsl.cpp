@@ -7,11 +7,14 @@
 #include "base/look_often.h"
 #include "base/text.h"
 #include "render/c/dialect.h"
+#include "render/c/types.h"
 #include "render/index_width.h"
 #include "render/wgsl/arithmetic.h"
 
 namespace tiny {
 namespace {
+
+using c::fill;
 
 constexpr int64_t kThreads = 64;  // of a group, where the program has none
 constexpr int64_t kWordBytes = 4;
@@ -40,8 +43,8 @@ class Kernel {
       statement(at);
     }
     const std::string head = heading();
-    return cat("/* ", program_.name, ", made by tiny. */\n", bindings(), functions_.text(), head,
-               body_, "}\n");
+    return fill("/* $0, made by tiny. */\n$1$2$3$4}\n",
+                {program_.name, bindings(), functions_.text(), head, body_});
   }
 
  private:
@@ -79,15 +82,19 @@ class Kernel {
 
   void line(const std::string& text) { body_ += std::string(2 * depth_, ' ') + text + "\n"; }
 
-  // A value of so many lanes, each of which is defined by its expression.
-  template <class Expression>
-  void define(LinearId at, const char* prefix, Expression expression) {
-    const auto count = static_cast<size_t>(program_.ops[at].dtype.lanes);
-    for (size_t lane = 0; lane < count; ++lane) {
-      const std::string value = expression(lane);
-      lanes_[at].push_back(lane_name(at, prefix, lane, count));
-      line(cat("let ", lanes_[at].back(), " = ", value, ";"));
+  // The value's lanes, each of which is such an expression.
+  void define(LinearId at, const char* prefix, const Names& expressions) {
+    for (size_t lane = 0; lane < expressions.size(); ++lane) {
+      lanes_[at].push_back(lane_name(at, prefix, lane, expressions.size()));
+      define_as("let ", lanes_[at].back(), expressions[lane]);
     }
+  }
+  void open_if(const std::string& condition) {
+    line(fill("if ($0) {", {condition}));
+    ++depth_;
+  }
+  void define_as(const char* how, const std::string& name, const std::string& expression) {
+    line(fill("$0$1 = $2;", {how, name, expression}));
   }
   static std::string lane_name(LinearId at, const char* prefix, size_t lane, size_t count) {
     return count == 1 ? cat(prefix, at) : cat(prefix, at, "_", lane);
@@ -99,9 +106,7 @@ class Kernel {
       case Op::Loop:
         return loop(at, op);
       case Op::If:
-        line(cat("if (", name(op, 0), ") {"));
-        ++depth_;
-        return;
+        return open_if(name(op, 0));
       case Op::EndLoop:
       case Op::EndIf:
         --depth_;
@@ -109,8 +114,7 @@ class Kernel {
       case Op::Accumulator:
         for (size_t lane = 0; lane < static_cast<size_t>(op.dtype.lanes); ++lane) {
           lanes_[at].push_back(lane_name(at, "acc", lane, static_cast<size_t>(op.dtype.lanes)));
-          line(cat("var ", lanes_[at].back(), ": ", wgsl::type_of(op.dtype.element()), " = ",
-                   name(op, 0, lane), ";"));
+          define_as("var ", lanes_[at].back(), name(op, 0, lane));
         }
         return;
       case Op::Set:
@@ -124,7 +128,7 @@ class Kernel {
       case Op::Check: {
         const std::string function = functions_.check();
         for (const std::string& holds : lanes_[op.src[0]])
-          line(cat(function, "(", holds, ", ", op.aux, ", ", name(op, 1), ");"));
+          line(fill("$0($1, $2, $3);", {function, holds, std::to_string(op.aux), name(op, 1)}));
         return;
       }
       case Op::Prefetch:
@@ -139,8 +143,7 @@ class Kernel {
 
   void set(const LinearOp& op) {
     const Names& from = lanes_[op.src[1]];
-    for (size_t lane = 0; lane < from.size(); ++lane)
-      line(cat(name(op, 0, lane), " = ", from[lane], ";"));
+    for (size_t lane = 0; lane < from.size(); ++lane) define_as("", name(op, 0, lane), from[lane]);
   }
 
   // Both ends are read once, on entry.
@@ -150,13 +153,14 @@ class Kernel {
     require(last <= INT32_MAX - op.imm, Status::Unsupported, "kernel ", program_.name,
             " counts beyond 32 bits, which WGSL has not");
     if (source(op, 1).op == Op::Accumulator) {
-      line(cat("let end", at, " = ", end, ";"));
-      end = cat("end", at);
+      const std::string read = cat("end", at);
+      define_as("let ", read, end);
+      end = read;
     }
     const std::string i = cat("k", at);
     lanes_[at] = {i};
-    line(cat("for (var ", i, " = ", name(op, 0), "; ", i, " < ", end, "; ", i, " += ", op.imm,
-             ") {"));
+    line(fill("for (var $0 = $1; $0 < $2; $0 += $3) {",
+              {i, name(op, 0), end, std::to_string(op.imm)}));
     ++depth_;
   }
 
@@ -167,38 +171,28 @@ class Kernel {
         lanes_[at].assign(lanes,
                           functions_.literal(op.dtype.element(), static_cast<uint64_t>(op.imm)));
         return;
-      case Op::Param:
-        return define(at, "p", [&](size_t) { return cat("u32(numbers[", op.imm, "])"); });
       case Op::Scratch:
       case Op::Shared:
         lanes_[at] = {unsigned_text(op.imm)};
         return;
+      case Op::Param:
+        return define(at, "p", {fill("u32($0)", {number(op.imm)})});
       case Op::Address:
-        return define(
-            at, "p", [&](size_t) { return cat(name(op, 0), " + ", offset(op.src[1], 0, op.imm)); });
+        return define(at, "p", {fill("$0 + $1", {name(op, 0), offset(op.src[1], 0, op.imm)})});
       case Op::Variable:
-        return define(at, "n", [&](size_t) {
-          return cat("numbers[", static_cast<int64_t>(buffers_.size()) + op.imm, "]");
-        });
+        return define(at, "n", {number(static_cast<int64_t>(buffers_.size()) + op.imm)});
       case Op::LaunchArg:
-        return define(at, "n", [&](size_t) { return launched(op.imm); });
+        return define(at, "n", {launched(op.imm)});
       case Op::Broadcast:
-        return define(at, "v", [&](size_t) { return name(op, 0); });
-      case Op::Join: {
-        const size_t half = lanes / 2;
-        return define(at, "v", [&](size_t lane) {
-          return lane < half ? name(op, 0, lane) : name(op, 1, lane - half);
-        });
-      }
-      case Op::Part:
-        return define(at, "v",
-                      [&](size_t lane) { return name(op, 0, lane + static_cast<size_t>(op.aux)); });
+        return define(at, "v", Names(lanes, name(op, 0)));
       case Op::Load:
         return load(at, op);
       default:
         return computed(at, op);
     }
   }
+
+  static std::string number(int64_t at) { return cat("numbers[", at, "]"); }
 
   std::string launched(int64_t argument) {
     constexpr const char* kAxes = "xyz";
@@ -218,7 +212,7 @@ class Kernel {
     if (op.op == Op::Const)
       return unsigned_text(
           static_cast<int64_t>(static_cast<uint64_t>(op.imm) * static_cast<uint64_t>(bytes)));
-    return cat("u32(", lanes_[index][lane], ") * ", unsigned_text(bytes));
+    return fill("u32($0) * $1", {lanes_[index][lane], unsigned_text(bytes)});
   }
 
   // What has constants alone as operands is not the compiler's to compute: it refuses overflows and
@@ -230,14 +224,26 @@ class Kernel {
     for (size_t i = 0; all_constant && i < op.count; ++i) {
       literals.push_back(lanes_[op.src[i]]);
       const std::string name = cat("c", at, "_", i);
-      line(cat("let ", name, " = ", literals[i][0], ";"));
+      define_as("let ", name, literals[i][0]);
       for (std::string& lane : lanes_[op.src[i]]) lane = name;
     }
     if (op.op == Op::Fold)
       fold(at, op);
     else
-      define(at, "v", [&](size_t lane) { return expression(op, lane); });
+      define(at, "v", expressions(op));
     for (size_t i = literals.size(); i-- > 0;) lanes_[op.src[i]] = std::move(literals[i]);
+  }
+
+  static std::string chosen(const std::string& otherwise, const std::string& value,
+                            const std::string& condition) {
+    return fill("select($0, $1, $2)", {otherwise, value, condition});
+  }
+
+  Names expressions(const LinearOp& op) {
+    Names out;
+    for (size_t lane = 0; lane < static_cast<size_t>(op.dtype.lanes); ++lane)
+      out.push_back(expression(op, lane));
+    return out;
   }
 
   std::string expression(const LinearOp& op, size_t lane) {
@@ -246,7 +252,7 @@ class Kernel {
     const auto of = [&](size_t i) { return op.count > i ? name(op, i, lane) : std::string(); };
     switch (op.op) {
       case Op::Where:
-        return cat("select(", of(2), ", ", of(1), ", ", a, ")");
+        return chosen(of(2), of(1), a);
       case Op::Cast:
         return functions_.cast(from, to, a);
       case Op::Bitcast:
@@ -254,12 +260,12 @@ class Kernel {
       case Op::Ramp:
         return ramp(op, lane);
       case Op::LaneRange:
-        return cat(name(op, 0), " <= ", lane, " && ", lane, " < ", name(op, 1));
+        return fill("$0 <= $1 && $1 < $2", {name(op, 0), std::to_string(lane), name(op, 1)});
       case Op::GroupFold:
         return group_fold(op, a);
       default:
         require(has(op.op, kElementwise), Status::Unsupported, "kernel ", program_.name,
-                " has the op ", info(op.op).name, ", which WGSL has not");
+                " has the op ", c::word_of(op.op), ", which WGSL has not");
         return functions_.arithmetic(op.op, from, a, of(1), of(2));
     }
   }
@@ -282,10 +288,9 @@ class Kernel {
       Names next;
       for (size_t lane = 0; lane < half; ++lane) {
         next.push_back(half == 1 ? cat("v", at) : cat("v", at, "_", step, "_", lane));
-        line(cat("let ", next.back(), " = ",
-                 functions_.arithmetic(static_cast<Op>(op.aux), dtype, names[lane],
-                                       names[lane + half], ""),
-                 ";"));
+        define_as("let ", next.back(),
+                  functions_.arithmetic(static_cast<Op>(op.aux), dtype, names[lane],
+                                        names[lane + half], ""));
       }
       names = std::move(next);
     }
@@ -300,7 +305,8 @@ class Kernel {
     for (size_t axis = 0; axis < program_.group.size(); ++axis) {
       const int64_t size = program_.group[axis];
       if (op.imm >> axis & 1)
-        value = cat(function, "(", value, ", thread, ", apart, "u, ", size, "u)");
+        value = fill("$0($1, thread, $2u, $3u)",
+                     {function, value, std::to_string(apart), std::to_string(size)});
       apart *= size;
     }
     return value;
@@ -310,24 +316,24 @@ class Kernel {
   std::string place(const LinearOp& op, DType dtype, size_t lane, const std::string& first) {
     const int64_t bytes = dtype.element().bytes();
     if (source(op, 1).dtype.lanes > 1)
-      return cat("(", first, " + ", offset(op.src[1], lane, bytes), ")");
+      return fill("($0 + $1)", {first, offset(op.src[1], lane, bytes)});
     const int64_t apart = static_cast<int64_t>(lane) * op.aux * bytes;
-    return apart == 0 ? first : cat("(", first, " + ", unsigned_text(apart), ")");
+    return apart == 0 ? first : fill("($0 + $1)", {first, unsigned_text(apart)});
   }
   // That of its first lane, or what the indices of lanes are relative to; defined.
   std::string first_place(LinearId at, const LinearOp& op, DType dtype) {
-    const bool each = source(op, 1).dtype.lanes > 1;
-    const std::string displaced = op.imm == 0 ? "" : cat(" + ", unsigned_text(op.imm));
-    const std::string name_of_it = cat("a", at);
-    line(cat("let ", name_of_it, " = ", name(op, 0),
-             each ? "" : cat(" + ", offset(op.src[1], 0, dtype.element().bytes())), displaced,
-             ";"));
-    return name_of_it;
+    std::string text = name(op, 0);
+    if (source(op, 1).dtype.lanes == 1)
+      text = fill("$0 + $1", {text, offset(op.src[1], 0, dtype.element().bytes())});
+    if (op.imm != 0) text = fill("$0 + $1", {text, unsigned_text(op.imm)});
+    const std::string called = cat("a", at);
+    define_as("let ", called, text);
+    return called;
   }
 
   static std::string word_at(const Area& area, const std::string& address) {
-    const std::string word = cat(area.name, "[", address, " >> 2u]");
-    return area.is_shared_word ? cat("atomicLoad(&", word, ")") : word;
+    return fill(area.is_shared_word ? "atomicLoad(&$0[$1 >> 2u])" : "$0[$1 >> 2u]",
+                {area.name, address});
   }
 
   // What lies outside of a buffer may be read: it is not where it seems.
@@ -335,13 +341,14 @@ class Kernel {
     const Area& area = *areas_[op.src[0]];
     const DType dtype = op.dtype.element();
     const std::string first = first_place(at, op, op.dtype);
-    define(at, "v", [&](size_t lane) {
+    Names values;
+    for (size_t lane = 0; lane < static_cast<size_t>(op.dtype.lanes); ++lane) {
       const std::string address = place(op, op.dtype, lane, first);
-      const std::string value = functions_.of_word(dtype, word_at(area, address), address);
-      if (op.count <= 2) return value;
-      return cat("select(", functions_.literal(dtype, 0), ", ", value, ", ", name(op, 2, lane),
-                 ")");
-    });
+      std::string value = functions_.of_word(dtype, word_at(area, address), address);
+      if (op.count > 2) value = chosen(functions_.literal(dtype, 0), value, name(op, 2, lane));
+      values.push_back(std::move(value));
+    }
+    define(at, "v", values);
   }
 
   void store(LinearId at, const LinearOp& op) {
@@ -350,8 +357,7 @@ class Kernel {
     const std::string first = first_place(at, op, dtype);
     for (size_t lane = 0; lane < static_cast<size_t>(dtype.lanes); ++lane) {
       if (op.count > 3) {
-        line(cat("if (", name(op, 3, lane), ") {"));
-        ++depth_;
+        open_if(name(op, 3, lane));
       }
       put(area, place(op, dtype, lane, first), dtype.element(),
           functions_.to_word(dtype.element(), name(op, 2, lane)));
@@ -364,51 +370,48 @@ class Kernel {
 
   // Of a word that others may store parts of, the own part alone.
   void put(const Area& area, const std::string& address, DType dtype, const std::string& word) {
-    const std::string to = cat(area.name, "[", address, " >> 2u]");
-    if (dtype.bytes() == kWordBytes)
-      return line(area.is_shared_word ? cat("atomicStore(&", to, ", ", word, ");")
-                                      : cat(to, " = ", word, ";"));
-    const bool is_byte = dtype.bytes() == 1;
-    const std::string shift = cat("((", address, is_byte ? " & 3u) * 8u)" : " & 2u) * 8u)");
-    const std::string kept = cat("~(", is_byte ? "0xffu" : "0xffffu", " << ", shift, ")");
-    const std::string part = cat("(", word, " << ", shift, ")");
-    if (!area.is_shared_word) return line(cat(to, " = (", to, " & ", kept, ") | ", part, ";"));
-    line(cat("atomicAnd(&", to, ", ", kept, ");"));
-    line(cat("atomicOr(&", to, ", ", part, ");"));
+    const bool is_atomic = area.is_shared_word, is_byte = dtype.bytes() == 1;
+    const char* text = dtype.bytes() == kWordBytes
+                           ? is_atomic ? "atomicStore(&$0[$1 >> 2u], $2);" : "$0[$1 >> 2u] = $2;"
+                       : is_atomic
+                           ? "atomicAnd(&$0[$1 >> 2u], ~($3u << (($1 & $4u) * 8u))); "
+                             "atomicOr(&$0[$1 >> 2u], $2 << (($1 & $4u) * 8u));"
+                           : "$0[$1 >> 2u] = ($0[$1 >> 2u] & ~($3u << (($1 & $4u) * 8u))) | ($2 << "
+                             "(($1 & $4u) * 8u));";
+    line(fill(text, {area.name, address, word, is_byte ? "255" : "65535", is_byte ? "3" : "2"}));
   }
 
   // At once; of the bytes behind those that are there, zeros.
   void copy(const LinearOp& op) {
     const std::string function = functions_.first_bytes();
     for (int64_t at = 0; at < op.aux; at += kWordBytes) {
-      const auto place = [&](size_t i) {
-        return at == 0 ? name(op, i) : cat("(", name(op, i), " + ", at, "u)");
-      };
-      put(*areas_[op.src[0]], place(0), kUInt32,
-          cat(function, "(", word_at(*areas_[op.src[1]], place(1)), ", ", name(op, 2), " - ", at,
-              ")"));
+      const std::string apart = unsigned_text(at);
+      const std::string word = word_at(*areas_[op.src[1]], fill("($0 + $1)", {name(op, 1), apart}));
+      put(*areas_[op.src[0]], fill("($0 + $1)", {name(op, 0), apart}), kUInt32,
+          fill("$0($1, $2 - $3)", {function, word, name(op, 2), std::to_string(at)}));
     }
   }
 
   static std::string area_text(const char* space, const Area& area, int64_t bytes) {
-    const int64_t words = (bytes + kWordBytes - 1) / kWordBytes;
-    return bytes == 0 ? ""
-                      : cat("var<", space, "> ", area.name, ": array<",
-                            area.is_shared_word ? "atomic<u32>" : "u32", ", ", words, ">;\n");
+    if (bytes == 0) return "";
+    return fill("var<$0> $1: array<$2, $3>;\n",
+                {space, area.name, area.is_shared_word ? "atomic<u32>" : "u32",
+                 std::to_string((bytes + kWordBytes - 1) / kWordBytes)});
+  }
+
+  static std::string binding(size_t at, bool is_written, std::string_view name, const char* one) {
+    return fill("@group(0) @binding($0) var<storage, $1> $2: array<$3>;\n",
+                {std::to_string(at), is_written ? "read_write" : "read", name, one});
   }
 
   std::string bindings() const {
+    const size_t count = buffers_.size();
     std::string out;
-    const auto binding = [&](size_t at, const char* access, const std::string& name,
-                             const char* one) {
-      out += cat("@group(0) @binding(", at, ") var<storage, ", access, "> ", name, ": array<", one,
-                 ">;\n");
-    };
-    for (size_t i = 0; i < buffers_.size(); ++i)
-      binding(i, program_.params[i].written ? "read_write" : "read", buffers_[i].name,
-              buffers_[i].is_shared_word ? "atomic<u32>" : "u32");
-    binding(buffers_.size(), "read", "numbers", "i32");
-    binding(buffers_.size() + 1, "read_write", "status", "atomic<i32>");
+    for (size_t i = 0; i < count; ++i)
+      out += binding(i, program_.params[i].written, buffers_[i].name,
+                     buffers_[i].is_shared_word ? "atomic<u32>" : "u32");
+    out += binding(count, false, "numbers", "i32");
+    out += binding(count + 1, true, "status", "atomic<i32>");
     out += area_text("workgroup", shared_, program_.shared_bytes);
     out += area_text("private", scratch_, program_.scratch_bytes);
     if (has_folds_) out += area_text("workgroup", {"folds"}, program_.group_threads() * kWordBytes);
@@ -416,23 +419,27 @@ class Kernel {
   }
 
   std::string heading() const {
-    const std::array<int64_t, 3>& group = program_.group;
-    const int64_t numbers = static_cast<int64_t>(buffers_.size() + program_.variables.size());
-    std::string out = cat("\n@compute @workgroup_size(");
-    out += program_.grouped ? cat(group[0], ", ", group[1], ", ", group[2])
-                            : cat(program_.threaded ? kThreads : 1);
-    out += cat(")\nfn ", program_.name,
-               "(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: "
-               "vec3<u32>, @builtin(local_invocation_id) local: vec3<u32>) {\n",
-               "  let number = group.x + groups.x * group.y;\n", "  let piece = numbers[", numbers,
-               "] + i32(number",
-               !program_.grouped && program_.threaded ? cat(" * ", kThreads, "u + local.x") : "",
-               ");\n", "  if (piece >= numbers[", numbers + 1, "]) { return; }\n");
-    if (has_folds_)
-      out += cat("  let thread = local.x + ", group[0], "u * (local.y + ", group[1],
-                 "u * local.z);\n");
-    return out;
+    const bool is_alone = !program_.grouped && program_.threaded;
+    const int64_t x = is_alone ? kThreads : program_.group[0];
+    const auto numbers = static_cast<int64_t>(buffers_.size() + program_.variables.size());
+    const std::string sizes[] = {std::to_string(x), std::to_string(program_.group[1]),
+                                 std::to_string(program_.group[2])};
+    return fill(
+        "\n@compute @workgroup_size($1, $2, $3)\n"
+        "fn $0(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: "
+        "vec3<u32>, "
+        "@builtin(local_invocation_id) local: vec3<u32>) {\n"
+        "  let number = group.x + groups.x * group.y;\n"
+        "  let piece = $4 + i32(number$6);\n"
+        "  if (piece >= $5) { return; }\n"
+        "$7",
+        {program_.name, sizes[0], sizes[1], sizes[2], number(numbers), number(numbers + 1),
+         is_alone ? " * 64u + local.x" : "",
+         has_folds_ ? fill("  let thread = local.x + $0u * (local.y + $1u * local.z);\n",
+                           {sizes[0], sizes[1]})
+                    : ""});
   }
+  static_assert(kThreads == 64, "the heading has it in words");
 
   const LinearProgram& program_;
   IndexWidth width_;
