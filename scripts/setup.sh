@@ -24,6 +24,8 @@ packages=(
   g++-aarch64-linux-gnu qemu-user
   # OpenCL without a GPU: the header (the build), the loader, PoCL for results, oclgrind for races and bounds.
   opencl-c-headers ocl-icd-libopencl1 pocl-opencl-icd oclgrind
+  # Vulkan without a GPU: where WGSL is run.
+  libvulkan1 mesa-vulkan-drivers
   # Processes that compute together: libtiny_mpi.so, and what starts them in tests.
   libopenmpi-dev openmpi-bin
 )

@@ -12,6 +12,7 @@
 #include "engine/cuda_backend.h"
 #include "engine/measure_speeds.h"
 #include "engine/opencl_backend.h"
+#include "engine/text_backend.h"
 #include "render/bytecode.h"
 #include "render/c/c.h"
 #include "render/x86/x86.h"
@@ -312,6 +313,9 @@ constexpr BackendKind kKinds[] = {
      list_opencl_backends},
     {"cuda", make_cuda_backend, true, "NVIDIA's GPUs, by their driver", nullptr,
      list_cuda_backends},
+    {"hip", make_text_backend, false, nullptr, hip_info, nullptr},
+    {"metal", make_text_backend, false, nullptr, metal_info, nullptr},
+    {"wgsl", make_text_backend, false, nullptr, wgsl_info, nullptr},
     {"far", make_far, false, nullptr, far_info, nullptr},
     {"null", make_null, false, "computes nothing; all before the launch is real", nullptr, nullptr},
 };

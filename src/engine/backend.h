@@ -38,6 +38,8 @@ class Backend {
   virtual bool is_fast() const { return true; }
   // Error{Device} where the system refuses memory to execute.
   std::vector<LoadedKernel> load(std::span<const Code> codes, const StopSignal& stop);
+  // Whether `listing` is the source in the device's language, which is told where C is of others.
+  virtual bool lists_source() const { return false; }
   // What the device executes of one program, for people: machine code, bytecode's linear program,
   // C.
   virtual std::string listing(const LinearProgram& program) = 0;

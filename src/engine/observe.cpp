@@ -225,8 +225,9 @@ void Observer::rendered(const LinearProgram& program, Backend& backend, bool int
   if (interpreted && tells(1) && backend.is_fast())
     tell(cat("kernel ", program.name, " is interpreted: machine code could not be had\n"));
   if (recorder_) recorder_->rendered(program, c_function(program), backend.listing(program));
-  if (tells(4)) tell(c_function(program) + "\n");
-  if (tells(6)) tell(backend.listing(program) + "\n");
+  const bool is_source = backend.lists_source();
+  if (tells(4)) tell(cat(is_source ? backend.listing(program) : c_function(program), "\n"));
+  if (tells(6) && !is_source) tell(backend.listing(program) + "\n");
 }
 
 void Observer::planned(const Plan& plan) const {

@@ -50,6 +50,7 @@ class OpenClBackend : public Backend {
               device_->name(), "\" (", device_->facts().model, ") has not");
     return render_opencl(programs);
   }
+  bool lists_source() const override { return true; }
   std::string listing(const LinearProgram& program) override {
     return render_opencl_unit({&program, 1});
   }

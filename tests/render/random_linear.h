@@ -39,9 +39,12 @@ struct RandomLinearOptions {
   bool odd_lanes = false;  // lane counts that are not powers of two
   bool half_types = true;  // float16 and bfloat16 (moved and converted)
   bool small_ints = true;  // 8 and 16 bits
-  bool control = true;     // Loop, If, Accumulator
-  bool masks = true;       // masked loads and stores, LaneRange
-  bool gathers = true;     // gathers and scatters
+  bool float64 = true;
+  bool int64 = true;    // and uint64; without: as indices, which 32 bits hold
+  bool control = true;  // Loop, If, Accumulator
+  bool scratch = true;  // stored to, and loaded from
+  bool masks = true;    // masked loads and stores, LaneRange
+  bool gathers = true;  // gathers and scatters
   bool checks = true;
   DotSet dots = kAllDots;
   bool clears_scratch = false;     // at first: for who does not get it as `LinearBuffers` has it
@@ -108,6 +111,7 @@ class RandomLinear {
           std::exchange(p_.scratch_bytes, p_.scratch_bytes + kRandomScratch * t.bytes()));
     p_.variables = {{"n", 1, 9}, {"m", -5, 40}};
     p_.threaded = chance(50);
+    if (!options_.int64) p_.launch_max = kRandomOutputs;
   }
 
   LinearProgram make() {
@@ -147,7 +151,7 @@ class RandomLinear {
   };
 
   void clear_scratch() {
-    const DType word = kUInt64;
+    const DType word = options_.int64 ? kUInt64 : kUInt32;
     const LinearId base = emit(Op::Scratch, kAddress, {}, 0);
     const LinearId none = emit(Op::Const, word, {}, 0);
     const LinearId loop =
@@ -173,6 +177,8 @@ class RandomLinear {
 
   bool usable(DType t) const {
     if (!options_.half_types && t.is_float() && t.bits() == 16) return false;
+    if (!options_.float64 && t.element() == kFloat64) return false;
+    if (!options_.int64 && t.is_int() && t.bits() == 64) return false;
     return options_.small_ints || !t.is_int() || t.bits() >= 32;
   }
   DType any_type() {
@@ -182,7 +188,8 @@ class RandomLinear {
   // A dtype that arithmetic takes; the four that matter most come most often.
   DType number_type() {
     static constexpr DType kUsual[] = {kFloat32, kFloat64, kInt32, kInt64};
-    if (chance(55)) return kUsual[below(4)];
+    if (chance(55))
+      if (const DType t = kUsual[below(4)]; usable(t)) return t;
     for (;;)
       if (const DType t = any_type(); !(t.is_float() && t.bits() == 16)) return t;
   }
@@ -211,6 +218,8 @@ class RandomLinear {
     return leaf(t);
   }
   Value leaf(DType t) {
+    if (!options_.int64 && t.element() == kInt64)
+      return keep(emit(Op::Cast, t, {pick(kInt32.with_lanes(t.lanes)).id}));
     if (t.lanes > 1 && chance(25)) {
       const Value one = pick(t.element());
       return keep(emit(Op::Broadcast, t, {one.id}), one.clean);
@@ -408,6 +417,7 @@ class RandomLinear {
 
   // Scratch and outputs, written and read back; an address formed on the way.
   void memory() {
+    if (!options_.scratch) return elementwise();
     const DType t = any_type().with_lanes(some_lanes());
     const size_t i = type_index(t.element());
     const LinearId index =

@@ -10,6 +10,8 @@ from .native import Context
 # Kinds of devices whose memory is the host's: to who places tensors they are one, CPU.
 _HOST = ("cpu", "c", "interp", "null")
 _KINDS = (*_HOST, "cuda", "opencl", "far")
+# What writes the text of other devices and computes nothing: no place to bring a tensor to.
+_TEXTS = ("hip", "metal", "wgsl")
 
 
 def canonical(device) -> str:
@@ -26,7 +28,8 @@ def name_of(context) -> str:
     """Of the context's device, as canonical() has names."""
     if not hasattr(context, "_device_name"):
         import json
-        context._device_name = canonical(json.loads(context.info().text())["device"])
+        device = json.loads(context.info().text())["device"]
+        context._device_name = device if device in _TEXTS else canonical(device)
     return context._device_name
 
 

@@ -1,6 +1,6 @@
 #include "render/c/c.h"
 
-#include <set>
+#include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -52,6 +52,7 @@ constexpr c::Pointer kAnywhere{"", "address ", "const address ", ""};
 
 const c::Dialect c::kC = {
     .beginning = kPreamble,
+    .functions = "",
     .long_suffix = "ll",
     .has_infinity = true,
     .is_gnu = true,
@@ -73,16 +74,8 @@ bool has_c_renderer() {
 
 CUnit render_c_parts(std::span<const LinearProgram> programs, bool is_part) {
   c::Helpers helpers(c::kC);
-  std::string functions;
-  std::set<std::string> names;
-  for (const LinearProgram& program : programs) {
-    invariant(names.insert(program.name).second,
-              "kernels of one translation unit have their own names");
-    functions += "\n" + c::function_text(program, helpers, is_part);
-  }
-  for (const std::string& name : names)
-    invariant(!helpers.defines(name), "kernels have other names than what they call");
-  return {c::kPreamble + helpers.text(), functions};
+  std::string functions = c::functions_text(programs, helpers, is_part);
+  return {c::kPreamble + helpers.text(), std::move(functions)};
 }
 
 std::string render_c_unit(std::span<const LinearProgram> programs) {

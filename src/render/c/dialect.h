@@ -1,5 +1,6 @@
 // What the dialects of C differ in, as data.  Function and Helpers (function.h, helpers.h) write
-// every dialect by such a table; the table of C is in c.cpp, that of OpenCL C in opencl.cpp.
+// every dialect by such a table; the table of C is in c.cpp, those of OpenCL C, HIP and Metal are
+// in opencl.cpp, hip.cpp and metal.cpp.
 #pragma once
 
 #include <array>
@@ -23,6 +24,7 @@ struct Pointer {
 
 struct Dialect {
   const char* beginning;    // of a translation unit: types, macros, functions by the names of libm
+  const char* functions;    // of one of groups.h: behind its types
   const char* long_suffix;  // of a literal of 64 bits
   bool has_infinity;        // INFINITY; else it is made of its bits, as a NaN is
   // GNU vectors and memcpy: the text for vectors stands beside the one that goes lane by lane, with
@@ -47,6 +49,8 @@ struct Dialect {
 
 extern const Dialect kC;       // C11
 extern const Dialect kOpenCl;  // OpenCL C 1.2
+extern const Dialect kHip;     // HIP
+extern const Dialect kMetal;   // Metal's shading language
 
 // " + 16", " - 16" or nothing.
 std::string displaced(int64_t bytes, const Dialect& dialect);

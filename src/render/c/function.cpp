@@ -1,6 +1,7 @@
 #include "render/c/function.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/error.h"
 #include "base/look_often.h"
@@ -265,7 +266,7 @@ class Function {
     for (size_t axis = 0; axis < program_.group.size(); ++axis) {
       const int64_t size = program_.group[axis];
       if (op.imm >> axis & 1)
-        value = cat(function, "(", value, ", folds, thread, ", apart, ", ", size, ")");
+        value = cat(function, "(", value, ", folds, self, ", apart, ", ", size, ")");
       apart *= size;
     }
     return value;
@@ -377,8 +378,18 @@ std::string displaced(int64_t bytes, const Dialect& dialect) {
   return bytes > 0 ? cat(" + ", bytes) : cat(" - ", -bytes);
 }
 
-std::string function_text(const LinearProgram& program, Helpers& helpers, bool is_part) {
-  return Function(program, helpers, is_part).text();
+std::string functions_text(std::span<const LinearProgram> programs, Helpers& helpers,
+                           bool is_part) {
+  std::string functions;
+  std::set<std::string> names;
+  for (const LinearProgram& program : programs) {
+    invariant(names.insert(program.name).second,
+              "kernels of one translation unit have their own names");
+    functions += "\n" + Function(program, helpers, is_part).text();
+  }
+  for (const std::string& name : names)
+    invariant(!helpers.defines(name), "kernels have other names than what they call");
+  return functions;
 }
 
 }  // namespace tiny::c

@@ -1,6 +1,7 @@
 // One function of a translation unit: the walk over a linear program, the names of its values.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "ir/linear.h"
@@ -8,8 +9,8 @@
 
 namespace tiny::c {
 
-// The program as a function of the helpers' dialect; what it calls is defined by them.  `is_part`:
-// of a unit whose other functions call it.
-std::string function_text(const LinearProgram& program, Helpers& helpers, bool is_part);
+// The programs as functions of the helpers' dialect, whose names differ; what they call is defined
+// by the helpers.  `is_part`: of a unit whose other functions call them.
+std::string functions_text(std::span<const LinearProgram> programs, Helpers& helpers, bool is_part);
 
 }  // namespace tiny::c

@@ -312,20 +312,20 @@ std::string Helpers::group_fold(Op op, DType dtype, bool of_bools) {
   const Pointer& shared = dialect_.pointer(Space::Shared);
   if (first(name))
     write(
-        fill("INLINE $0 $1($0 x, $2folds, int thread, int apart, int size) {\n"
+        fill("INLINE $0 $1($0 x, $2folds, int self, int apart, int size) {\n"
              "  $5$0 *values = ($5$0 *)folds;\n"
-             "  const int place = thread / apart % size;\n"
+             "  const int place = self / apart % size;\n"
              "  $3 /* the fold before has been read */\n"
-             "  values[thread] = x;\n"
+             "  values[self] = x;\n"
              "  $3\n"
              "  for (int n = size / 2; n > 0; n /= 2) {\n"
              "    if (place < n) {\n"
-             "      const $0 a = values[thread], b = values[thread + n * apart];\n"
-             "      values[thread] = $4;\n"
+             "      const $0 a = values[self], b = values[self + n * apart];\n"
+             "      values[self] = $4;\n"
              "    }\n"
              "    $3\n"
              "  }\n"
-             "  return values[thread - place * apart];\n"
+             "  return values[self - place * apart];\n"
              "}",
              {t, name, shared.type, dialect_.barrier, step, shared.word}));
   return name;

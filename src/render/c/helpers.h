@@ -46,7 +46,7 @@ class Helpers {
   std::string lane_range(DType mask);              // (low, high)
   std::string fold(Op op, DType dtype);            // (vector)
   std::string fold_of_mask(Op op, DType mask);     // (mask)
-  // (value, memory of the group, thread, how far apart those that are folded are, how many)
+  // (value, memory of the group, the thread, how far apart those that are folded are, how many)
   std::string group_fold(Op op, DType dtype, bool of_bools);
   std::string check();                    // (status, b8, number, position)
   std::string check_of_mask(DType mask);  // the same

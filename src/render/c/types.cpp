@@ -186,7 +186,7 @@ std::string literal(const Dialect& dialect, DType dtype, uint64_t bits) {
   return is_wide ? cat(bits, "u", wide) : cat(bits, dtype.bits() == 32 ? "u" : "");
 }
 
-std::string fill(std::string_view pattern, std::initializer_list<std::string> values) {
+std::string fill(std::string_view pattern, std::initializer_list<std::string_view> values) {
   std::string out;
   for (size_t i = 0; i < pattern.size(); ++i) {
     if (pattern[i] != '$') {

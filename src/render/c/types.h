@@ -8,7 +8,9 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
+#include <string_view>
 
 #include "ir/dtype.h"
 #include "ir/op.h"
@@ -36,6 +38,6 @@ DType mask_of(DType dtype);
 std::string literal(const Dialect& dialect, DType dtype, uint64_t bits);
 
 // `pattern` with $0 .. $9 replaced by the values.
-std::string fill(std::string_view pattern, std::initializer_list<std::string> values);
+std::string fill(std::string_view pattern, std::initializer_list<std::string_view> values);
 
 }  // namespace tiny::c

@@ -1,6 +1,7 @@
 #include "runtime/null/null.h"
 
 #include <cstring>
+#include <utility>
 
 #include "runtime/host.h"
 
@@ -11,7 +12,7 @@ namespace {
 // Its own buffers have no memory; the caller's, where they are wrapped, stay what they are.
 class NullDevice : public HostDevice {
  public:
-  NullDevice() : HostDevice("null") {}
+  explicit NullDevice(std::string name) : HostDevice(std::move(name)) {}
 
   Ref<Buffer> make_buffer(int64_t bytes) override { return make_ref<Buffer>(this, bytes); }
   void copy_in(const Queue*, Buffer& to, int64_t offset, const void*, int64_t bytes) override {
@@ -42,8 +43,8 @@ class NullDevice : public HostDevice {
 
 }  // namespace
 
-std::unique_ptr<Device> make_null_device() {
-  return std::make_unique<NullDevice>();
+std::unique_ptr<Device> make_null_device(std::string name) {
+  return std::make_unique<NullDevice>(std::move(name));
 }
 
 }  // namespace tiny

@@ -10,6 +10,6 @@
 
 namespace tiny {
 
-std::unique_ptr<Device> make_null_device();
+std::unique_ptr<Device> make_null_device(std::string name = "null");
 
 }  // namespace tiny
