@@ -181,6 +181,7 @@ Tensor placeholder(int64_t recording, int64_t index, at::ScalarType type, at::In
   write_new(made, input);
   return made;
 }
+
 // What tells graphs of a recording from one another: nodes of values, and where tensors have their
 // elements.
 Sizes signature(const TensorList& tensors) {
