@@ -322,14 +322,12 @@ Adjoint Adjoint::with_taps_summed(size_t axis, int64_t dilation) const {
 
 // Longer axes lose their ends, shorter ones get zeros there.
 Adjoint Adjoint::cut_to(const Shape& to) const {
-  const Shape from = shape();
-  Shape end = from, more(from.size(), Dim(0));
-  for (size_t i = 0; i < from.size(); ++i) {
-    const Dim rest = to[i] - from[i];
-    if (rest.is(0)) continue;
-    (decide_less_equal(0, rest) ? more[i] : end[i]) = decide_less_equal(0, rest) ? rest : to[i];
+  Shape end = shape(), more;
+  for (size_t i = 0; i < end.size(); ++i) {
+    end[i] = minimum(end[i], to[i]);
+    more.push_back(to[i] - end[i]);
   }
-  const Shape none(from.size(), Dim(0));
+  const Shape none(end.size(), Dim(0));
   return shrunk(none, end).padded(none, more);
 }
 

@@ -1,111 +1,23 @@
-#include <algorithm>
-#include <numeric>
-
 #include "base/checked.h"
 #include "ir/build.h"
+#include "ir/quotient.h"
 #include "rules/index_code.h"
 
 namespace tiny {
 
 namespace {
 
-bool is_finite(const Interval& b) {
-  return b.lo != INT64_MIN && b.hi != INT64_MAX;
-}
-
-// The one value of (anything in b) // c, if it has one; c > 0.
-std::optional<int64_t> common_quotient(const Interval& b, int64_t c) {
-  if (!is_finite(b) || floor_div(b.lo, c) != floor_div(b.hi, c)) return std::nullopt;
-  return floor_div(b.lo, c);
-}
-
-// sum = divisible + rest, where g divides every coefficient of the first; its constant is 0.
-struct Parts {
-  Affine divisible;
-  Affine rest;
-};
-Parts parts(const Affine& sum, int64_t g) {
-  Parts p;
-  p.rest.constant = sum.constant;
-  for (const AffineTerm& t : sum.terms)
-    (t.coefficient % g == 0 ? p.divisible : p.rest).terms.push_back(t);
-  return p;
-}
-
-Affine exact_quotient(Affine a, int64_t g) {
-  a.constant /= g;
-  for (AffineTerm& t : a.terms) t.coefficient /= g;
-  return a;
-}
-
-// The factors > 1 that some coefficient shares with c, greatest first.
-std::vector<int64_t> shared_factors(const Affine& sum, int64_t c) {
-  std::vector<int64_t> found;
-  for (const AffineTerm& t : sum.terms)
-    if (const int64_t g = std::gcd(t.coefficient, c); g > 1) found.push_back(g);
-  std::sort(found.rbegin(), found.rend());
-  found.erase(std::unique(found.begin(), found.end()), found.end());
-  return found;
-}
-
-// A + s with g | A and g | c, where s // g is always `quotient`: then c sees A/g + quotient only.
-struct Coarse {
-  int64_t g = 1;
-  int64_t quotient = 0;
-  Affine divisible;
-  Affine rest;
-};
-std::optional<Coarse> coarsened(const Affine& sum, int64_t c, BoundsCache& cache) {
-  for (const int64_t g : shared_factors(sum, c)) {
-    Parts p = parts(sum, g);
-    if (const auto q = common_quotient(cache.of(p.rest), g))
-      return Coarse{g, *q, std::move(p.divisible), std::move(p.rest)};
-  }
-  return std::nullopt;
-}
-
 std::optional<Affine> negated(const Affine& a) {
   return scaled(a, -1);
 }
 
-// Whether 0 <= sum < d by bounds and facts.
 bool in_range(const Affine& sum, const Affine& d, const Match& m) {
-  if (!prove_nonnegative(sum, m.facts(), m.cache())) return false;
-  auto room = add_scaled(d, sum, -1);
-  if (room) room = add_scaled(*room, {-1, {}}, 1);
-  return room && prove_nonnegative(*room, m.facts(), m.cache());
+  return in_range(sum, d, m.facts(), m.cache());
 }
 
 UOp divide_by_constant(const Affine& sum, int64_t c, const Match& m) {
-  Graph& g = m.graph();
-  if (const auto q = common_quotient(m.cache().of(sum), c)) return g.integer(*q);
-  if (!m.facts().empty() && in_range(sum, {c, {}}, m)) return g.integer(0);
-
-  // What c divides comes out.
-  Parts p = parts(sum, c);
-  const int64_t whole = floor_div(p.rest.constant, c);
-  if (!p.divisible.terms.empty() || whole != 0) {
-    p.rest.constant -= whole * c;
-    p.divisible = exact_quotient(std::move(p.divisible), c);
-    p.divisible.constant = whole;
-    return add(floor_div(to_uop(g, p.rest), c), to_uop(g, p.divisible));
-  }
-  if (const auto coarse = coarsened(sum, c, m.cache())) {
-    Affine a = exact_quotient(coarse->divisible, coarse->g);
-    a.constant = coarse->quotient;
-    return floor_div(to_uop(g, a), c / coarse->g);
-  }
-  // (y // e + k) // c = (y + k*e) // (e*c).
-  if (sum.terms.size() != 1 || sum.terms[0].coefficient != 1) return {};
-  const UOp& inner = sum.terms[0].atom;
-  if (inner.op() != Op::FloorDiv || !inner.src(1).is_const()) return {};
-  const int64_t e = inner.src(1).const_int();
-  int64_t by = 0;
-  int64_t offset = 0;
-  if (e <= 0 || __builtin_mul_overflow(e, c, &by) ||
-      __builtin_mul_overflow(sum.constant, e, &offset))
-    return {};
-  return floor_div(add(inner.src(0), offset), by);
+  const Quotient q = quotient(sum, c, m.facts(), m.cache());
+  return q == Quotient{{}, sum, c} ? UOp() : to_uop(m.graph(), q);
 }
 
 UOp modulo_by_constant(const Affine& sum, int64_t c, const Match& m) {

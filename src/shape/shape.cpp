@@ -8,6 +8,7 @@
 #include "ir/affine.h"
 #include "ir/bounds.h"
 #include "ir/build.h"
+#include "ir/quotient.h"
 #include "shape/winograd.h"
 
 namespace tiny {
@@ -126,6 +127,11 @@ Dim floor_div(const Dim& a, const Dim& b) {
   if (a.is_const() && b.is_const()) return floor_div(a.value(), b.value());
   if (const auto exact = divide_exactly(a, b)) return *exact;
   Graph& g = graph_of(a, b);
+  if (b.is_const() && b.value() > 1)
+    if (const auto sum = affine(a.expression())) {
+      BoundsCache cache;
+      return Dim(to_uop(g, quotient(*sum, b.value(), {}, cache)));
+    }
   return Dim(floor_div(a.uop(g), b.uop(g)));
 }
 

@@ -65,7 +65,7 @@ Tensor conv(const Tensor& given, const Tensor& given_weight, const Tensor& bias,
   const Ints kernel = const_dims(spatial_sizes(weight, spatial, "conv"));
   const Window o = complete(window, kernel, spatial_sizes(x, spatial, "conv"), "conv");
   const int64_t groups = o.groups;
-  const Tensor padded = pad_spatial(cast(x, types.wide), o.before, o.after, 0);
+  const Tensor padded = pad_spatial(cast(x, types.wide), o.before, to_shape(o.after), 0);
   const Shape sizes = spatial_sizes(padded, spatial, "conv");
   const Dim each = divided(x.shape()[1], groups, "conv");
   const Dim made = divided(weight.shape()[0], groups, "conv");
@@ -157,7 +157,7 @@ Tensor filters_of_phases(const Tensor& weight, const Ints& dilations, const Phas
   }
   order.insert(order.end(), {2, 1});
   for (size_t i = 0; i < spatial; ++i) order.push_back(static_cast<int64_t>(3 + 2 * i));
-  const Tensor whole = reshape(pad_spatial(spread, Ints(spatial, 0), more, 0), sizes);
+  const Tensor whole = reshape(pad_spatial(spread, Ints(spatial, 0), to_shape(more), 0), sizes);
   return flip(reshape(permute(slice(whole, begin, end), order), joined), space);
 }
 

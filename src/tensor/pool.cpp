@@ -22,59 +22,63 @@ namespace {
 struct Taps {
   int64_t count = 0;
   int64_t before = 0;
-  int64_t after = 0;
+  Dim after;
 };
 
 struct Pool {
   Window options;  // complete
-  Ints sizes;      // of the spatial axes, without padding
-  Ints counts;     // of windows
+  Shape sizes;     // of the spatial axes, without padding
+  Shape counts;    // of windows
   Ints taps;       // Taps of each axis
   Ints before;
-  Ints after;
+  Shape after;
 };
 
 // Of `count` windows along axis `i`.  Padding decides no value: taps that meet nothing else in any
-// window, of a kernel that is larger than the input, are left out.
-Taps taps_of(const Window& o, size_t i, int64_t size, int64_t count) {
+// window, of a kernel that is larger than the input whatever its size is, are left out.
+Taps taps_of(const Window& o, size_t i, const Dim& size, const Dim& count, bool ceil_mode) {
   const int64_t before = o.before[i], kernel = o.kernel[i], d = o.dilations[i];
-  const int64_t last_begin = (count - 1) * o.strides[i];
+  const int64_t last_begin = (upper_bound(count) - 1) * o.strides[i];
   const int64_t to_input = std::max<int64_t>(before - last_begin, 0);
   const int64_t first = std::min({(to_input + d - 1) / d, before / d, kernel - 1});
-  const int64_t last = std::clamp((before + size - 1) / d, first, kernel - 1);
-  Taps taps{last - first + 1, before - first * d, 0};
-  const int64_t reach = last_begin + d * (taps.count - 1) + 1;
+  const int64_t last = std::clamp((before + upper_bound(size) - 1) / d, first, kernel - 1);
+  Taps taps{last - first + 1, before - first * d, o.after[i]};
   const bool is_whole = taps.count == kernel;
-  taps.after = std::max(is_whole ? o.after[i] : 0, reach - size - taps.before);
+  if (is_whole && !ceil_mode) return taps;
+  const Dim reach = (count - 1) * Dim(o.strides[i]) + (d * (taps.count - 1) + 1);
+  taps.after = maximum(is_whole ? o.after[i] : 0, reach - size - taps.before);
   return taps;
+}
+
+// Of the windows of an axis, the last one holds nothing if it starts behind the input, as one that
+// is counted in ceil mode may.
+Dim without_empty_window(const Dim& count, const Dim& size, int64_t before, int64_t stride) {
+  const Dim that_begin_inside = floor_div(size + (before - 1), stride) + 1;
+  return maximum(minimum(count, that_begin_inside), maximum(count - 1, 1));
 }
 
 // `x` has its channels first.
 Pool plan(const Tensor& x, const Window& window) {
   const Ints& kernel = window.kernel;
   Pool p;
-  const Shape sizes = spatial_sizes(x, kernel.size(), "pool");
-  p.options = complete(window, kernel, sizes, "pool");
-  p.sizes = const_dims(sizes);
+  p.sizes = spatial_sizes(x, kernel.size(), "pool");
+  p.options = complete(window, kernel, p.sizes, "pool");
   for (size_t i = 0; i < kernel.size(); ++i) {
     const int64_t before = p.options.before[i];
     require(before >= 0 && p.options.after[i] >= 0, Status::InvalidArgument, "pool: padding ",
             list_text(p.options.before), " before and ", list_text(p.options.after),
             " after; each at least 0");
-    const int64_t size =
-        checked_add(checked_add(p.sizes[i], before, "a size"), p.options.after[i], "a size");
+    const Dim size = p.sizes[i] + before + p.options.after[i];
     const int64_t stride = p.options.strides[i];
-    int64_t count =
-        window_count(size, kernel[i], stride, p.options.dilations[i], window.ceil_mode).value();
-    // A window that starts behind the input holds nothing.
-    if (window.ceil_mode && count > 1 && (count - 1) * stride >= p.sizes[i] + before) --count;
-    require(count > 0, Status::Shape, "pool: kernel ", list_text(kernel), " does not fit into ",
+    Dim count = window_count(size, kernel[i], stride, p.options.dilations[i], window.ceil_mode);
+    require(!count.is(0), Status::Shape, "pool: kernel ", list_text(kernel), " does not fit into ",
             x.shape());
-    const Taps taps = taps_of(p.options, i, p.sizes[i], count);
+    if (window.ceil_mode) count = without_empty_window(count, p.sizes[i], before, stride);
+    Taps taps = taps_of(p.options, i, p.sizes[i], count, window.ceil_mode);
     p.counts.push_back(count);
     p.taps.push_back(taps.count);
     p.before.push_back(taps.before);
-    p.after.push_back(taps.after);
+    p.after.push_back(std::move(taps.after));
   }
   return p;
 }
@@ -84,7 +88,7 @@ Tensor padded_with_zeros(const Tensor& x, const Pool& p) {
 }
 
 Tensor windows_of(const Tensor& padded, const Pool& p) {
-  return windows(padded, p.taps, p.options.strides, p.options.dilations, to_shape(p.counts));
+  return windows(padded, p.taps, p.options.strides, p.options.dilations, p.counts);
 }
 
 Ints last_axes(size_t n) {
@@ -114,17 +118,18 @@ Pool along(const Pool& p, size_t axis) {
   for (size_t i = 0; i < p.taps.size(); ++i) {
     if (i == axis) continue;
     one.options.strides[i] = one.options.dilations[i] = one.taps[i] = 1;
-    one.before[i] = one.after[i] = 0;
+    one.before[i] = 0;
+    one.after[i] = 0;
     one.counts[i] = i < axis ? p.counts[i] : p.sizes[i];
   }
   return one;
 }
 
-// Steps of all windows of a channel.
+// Steps of all windows of a channel, at most.
 double steps_of(const Pool& p) {
   double steps = 1;
   for (size_t i = 0; i < p.taps.size(); ++i)
-    steps *= static_cast<double>(p.counts[i]) * static_cast<double>(p.taps[i]);
+    steps *= static_cast<double>(upper_bound(p.counts[i])) * static_cast<double>(p.taps[i]);
   return steps;
 }
 
@@ -148,7 +153,7 @@ Tensor reduce_windows(const Tensor& x, const Pool& p, Padded padded, Reduce redu
 // Which elements of an axis count, from `first` to before `last`, without the padding before it.
 struct Counted {
   int64_t first = 0;
-  int64_t last = 0;
+  Dim last;
 };
 
 Counted counted(const Pool& p, size_t i, bool include_pad) {
@@ -156,11 +161,15 @@ Counted counted(const Pool& p, size_t i, bool include_pad) {
           p.sizes[i] + (include_pad ? p.options.after[i] : 0)};
 }
 
-// Whether every window of the axis lies in what counts.
+// Whether every window of the axis lies in what counts, whatever its size is.
 bool lies_inside(const Pool& p, size_t i, const Counted& all) {
+  if (-p.options.before[i] < all.first) return false;
+  // Windows that are not counted in ceil mode end in the padding at the latest.
+  if (!p.options.ceil_mode && all.last == p.sizes[i] + p.options.after[i]) return true;
   const int64_t reach = p.options.dilations[i] * (p.options.kernel[i] - 1) + 1;
-  const int64_t last_begin = (p.counts[i] - 1) * p.options.strides[i] - p.options.before[i];
-  return -p.options.before[i] >= all.first && last_begin + reach <= all.last;
+  const Dim last_begin = (p.counts[i] - 1) * Dim(p.options.strides[i]) - p.options.before[i];
+  const Dim room = all.last - last_begin - reach;
+  return lower_bound(room) >= 0;
 }
 
 // Counts of so many windows are computed once, more of them where they are used.
@@ -170,13 +179,16 @@ constexpr int64_t kStoredCounts = 4096;
 // kernel's size, from all.first to before all.last.
 Tensor counts_of_windows(const Ref<Context>& context, const Pool& p, size_t i, const Counted& all) {
   const int64_t d = p.options.dilations[i], before = p.options.before[i];
-  const int64_t most = checked_add(checked_mul(p.counts[i], p.options.strides[i], "a pool"),
-                                   checked_mul(p.options.kernel[i], d, "a pool"), "a pool") +
-                       p.sizes[i] + before + p.options.after[i];
+  const int64_t most =
+      checked_add(checked_mul(upper_bound(p.counts[i]), p.options.strides[i], "a pool"),
+                  checked_mul(p.options.kernel[i], d, "a pool"), "a pool") +
+      upper_bound(p.sizes[i]) + before + p.options.after[i];
   const Tensor window = arange(context, most <= INT32_MAX ? kInt32 : kInt64, p.counts[i]);
-  const auto n = [&](int64_t value) { return number_int(window, value); };
+  const auto n = [&](const Dim& value) {
+    return cast(size_tensor(context, value), window.dtype());
+  };
   const Tensor begin = sub(mul(window, n(p.options.strides[i])), n(before));
-  const auto taps_before = [&](int64_t end) {
+  const auto taps_before = [&](const Dim& end) {
     const Tensor length = sub(n(end), begin);
     const Tensor taps = d == 1 ? length : floor_div(add(length, n(d - 1)), n(d));
     return minimum(maximum(taps, n(0)), n(p.options.kernel[i]));
@@ -213,14 +225,14 @@ Tensor max_pool_indices(const Tensor& given, const Window& window) {
   const Tensor values = windows_of(padded_with_lowest(x, p), p);
   const Tensor best = max(values, taps, true);
   // Positions, with one past the last for padding, so that it is never the first of equals.
-  int64_t count = 1;
-  for (int64_t s : p.sizes) count = checked_mul(count, s, "a size");
-  const Tensor position = reshape(arange(x.context_ref(), kInt64, count), to_shape(p.sizes));
-  const Tensor mask = padded_with_zeros(full(x.context_ref(), kBool, to_shape(p.sizes), 1), p);
-  const Tensor place = where(mask, padded_with_zeros(position, p), number_int(position, count));
+  const Dim count = product(p.sizes);
+  const Tensor outside = size_tensor(x.context_ref(), count);
+  const Tensor position = reshape(arange(x.context_ref(), kInt64, count), p.sizes);
+  const Tensor mask = padded_with_zeros(full(x.context_ref(), kBool, p.sizes, 1), p);
+  const Tensor place = where(mask, padded_with_zeros(position, p), outside);
   const Tensor places = windows_of(place, p);
   const Tensor chosen = bit_or(equal(values, best), is_nan(values));
-  return result_of(min(where(chosen, places, number_int(position, count)), taps), window);
+  return result_of(min(where(chosen, places, outside), taps), window);
 }
 
 Tensor max_pool_positions(const Tensor& x, const Window& window, bool column_major) {
@@ -269,7 +281,8 @@ Tensor avg_pool(const Tensor& given, const Window& window) {
     Shape shape(spatial, Dim(1));
     shape[i] = p.counts[i];
     const Tensor counts = cast(counts_of_windows(x.context_ref(), p, i, all), wide.dtype());
-    const Tensor along = reshape(p.counts[i] <= kStoredCounts ? contiguous(counts) : counts, shape);
+    const Tensor along =
+        reshape(upper_bound(p.counts[i]) <= kStoredCounts ? contiguous(counts) : counts, shape);
     divisor = divisor ? mul(divisor, along) : along;
   }
   if (!divisor || same != 1)

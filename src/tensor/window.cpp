@@ -48,7 +48,7 @@ Tensor windows(const Tensor& x, const Window& window) {
           "windows: the window has a layout; they lie over the last axes");
   const Window w =
       complete(window, window.kernel, x.shape().from(x.shape().size() - spatial), "windows");
-  const Tensor padded = pad_spatial(x, w.before, w.after, 0);
+  const Tensor padded = pad_spatial(x, w.before, to_shape(w.after), 0);
   Shape counts;
   for (size_t i = 0; i < spatial; ++i) {
     const Dim& size = padded.shape()[padded.shape().size() - spatial + i];
@@ -176,7 +176,7 @@ Shape spatial_sizes(const Tensor& x, size_t spatial, const char* what) {
   return x.shape().from(x.shape().size() - spatial);
 }
 
-Tensor pad_spatial(const Tensor& x, const Ints& before, const Ints& after, double value) {
+Tensor pad_spatial(const Tensor& x, const Ints& before, const Shape& after, double value) {
   Shape front(x.shape().size(), Dim(0));
   Shape back = front;
   for (size_t i = 0; i < before.size(); ++i) {

@@ -1,8 +1,8 @@
 // Sliding windows, and what is made of them: convolutions and pooling.  Windows are views: nothing
 // is copied, whatever they overlap.
 //
-// Tensors are [batch, channels, spatial..] unless the window's layout says otherwise.  Spatial
-// sizes of pooling are numbers; others may be symbolic.
+// Tensors are [batch, channels, spatial..] unless the window's layout says otherwise.  Sizes may be
+// symbolic, but those of kernels.
 #pragma once
 
 #include <cstdint>

@@ -20,6 +20,6 @@ Tensor to_layout(const Tensor& tensor, const Window& window, size_t spatial);
 Shape spatial_sizes(const Tensor& x, size_t spatial, const char* what);
 
 // Padding of the last axes.
-Tensor pad_spatial(const Tensor& x, const Ints& before, const Ints& after, double value);
+Tensor pad_spatial(const Tensor& x, const Ints& before, const Shape& after, double value);
 
 }  // namespace tiny

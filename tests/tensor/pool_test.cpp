@@ -9,7 +9,9 @@
 #include "codegen/figures.h"
 #include "cost/machine.h"
 #include "schedule/schedule.h"
+#include "tensor/elementwise.h"
 #include "tensor/program.h"
+#include "tensor/run.h"
 #include "tensor/window.h"
 #include "tests/support/context.h"
 #include "tests/support/failure.h"
@@ -219,6 +221,46 @@ TEST(Pool, PositionsWantChannelsFirst) {
   const Window window{.kernel = {2}, .layout = Layout::ChannelsLast};
   expect_failure(failure_of([&] { max_pool_positions(x, window); }), Status::InvalidArgument,
                  {"channels are first"});
+}
+
+// Strides twice, so that sizes are quotients of quotients.
+TEST(Pool, PicturesMayHaveAnySize) {
+  const Window half{.strides = {2, 2}, .before = {1, 1}, .after = {1, 1}, .kernel = {3, 3}};
+  Window whole = half;
+  whole.count_include_pad = true;
+  Window over{.strides = {2, 2}, .before = {1, 1}, .after = {1, 1}, .kernel = {2, 2}};
+  over.ceil_mode = true;
+  const auto pools = [&](const Tensor& x) -> std::vector<Tensor> {
+    return {max_pool(max_pool(x, half), half),
+            max_pool(x, over),
+            cast(max_pool_indices(x, half), kFloat32),
+            cast(max_pool_indices(x, over), kFloat32),
+            avg_pool(x, half),
+            avg_pool(x, whole),
+            avg_pool(x, over),
+            lp_pool(x, half, 2)};
+  };
+  for (const char* device : {"cpu", "interp"}) {
+    const Ref<Context> context = testing::new_context(device);
+    const Dim height(context->graph().variable("H", 3, 40));
+    const Dim width(context->graph().variable("W", 3, 30));
+    const Tensor x = make_placeholder(context, kFloat32, {1, 2, height, width});
+    const std::vector<Tensor> all = pools(x);
+    const Ref<TensorRun> run = make_ref<TensorRun>(context, compile_tensors(context, {{x}}, all));
+    for (const Ints& size : {Ints{8, 8}, {3, 30}, {11, 4}, {40, 7}}) {
+      Floats values(static_cast<size_t>(2 * size[0] * size[1]));
+      for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i * 37 % 101) - 50;
+      const Tensor data = floats(context, values, {1, 2, size[0], size[1]});
+      run->set_input(0, data);
+      run->execute();
+      const std::vector<Tensor> want = pools(data);
+      for (size_t i = 0; i < want.size(); ++i) {
+        Floats got(static_cast<size_t>(run->output_ports()[i].bytes / 4));
+        run->read_output(i, got.data());
+        expect_near(got, floats_of(want[i]));
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -3,8 +3,10 @@
 #include <ATen/ops/empty_strided.h>
 #include <torch/library.h>
 
+#include <algorithm>
 #include <map>
 #include <mutex>
+#include <numeric>
 
 #include "call.h"
 #include "variables.h"
@@ -42,11 +44,43 @@ class Numbered {
   int64_t next_ = 0;
 };
 
+// Arithmetic with dimensions.
+int64_t dimension(std::string_view op, int64_t a, int64_t b) {
+  static const std::map<std::string_view,
+                        tiny_status (*)(tiny_context*, int64_t, int64_t, int64_t*)>
+      kOperations = {{"add", tiny_dim_add},       {"sub", tiny_dim_sub},
+                     {"mul", tiny_dim_mul},       {"floordiv", tiny_dim_floor_div},
+                     {"mod", tiny_dim_floor_mod}, {"min", tiny_dim_min},
+                     {"max", tiny_dim_max}};
+  int64_t made = 0;
+  check(kOperations.at(op)(context(), a, b, &made));
+  return made;
+}
+
 // Sizes or strides as the engine has them, in a recording.
 Sizes dimensions_of(at::IntArrayRef sizes) {
   Sizes dims(sizes.begin(), sizes.end());
   for (int64_t& size : dims) size = recording()->dimension(size);
   return dims;
+}
+
+// Strides of a tensor of these dimensions.  Where elements lie without gaps they are products of
+// those, which a number alone might tell wrongly.
+Sizes strides_of(const Tensor& tensor, const Sizes& dims) {
+  const at::IntArrayRef strides = tensor.strides();
+  std::vector<size_t> order(dims.size());
+  std::iota(order.rbegin(), order.rend(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return strides[a] < strides[b]; });
+  Sizes made(dims.size());
+  int64_t expected = 1, product = 1;
+  for (const size_t axis : order) {
+    if (strides[axis] != expected) return dimensions_of(strides);
+    made[axis] = product;
+    expected *= tensor.size(static_cast<int64_t>(axis));
+    product = dimension("mul", product, dims[axis]);
+  }
+  return made;
 }
 
 // How a result lies in memory, as it was recorded.
@@ -57,17 +91,21 @@ struct Result {
 
 class Program {
  public:
-  // Of a recording that this thread is in, which is kept for the variables.
+  // Of a recording that this thread is in, which is kept for the variables, and of outputs that
+  // signature() was asked for at last.
   Program(const TensorList& inputs, const TensorList& outputs, std::shared_ptr<Recording> recorded)
       : recorded_(std::move(recorded)) {
     std::vector<Value> values;
     std::vector<tiny_tensor*> placeholders, results;
     for (const Tensor& input : inputs)
       placeholders.push_back(values.emplace_back(read(input)).handle());
+    auto known = recorded_->results().begin();
     for (const Tensor& output : outputs) {
       results.push_back(values.emplace_back(read(output)).handle());
-      results_.push_back(
-          {dimensions_of(output.sizes()), dimensions_of(output.strides()), output.scalar_type()});
+      const auto strides = known + 1 + output.dim();
+      const auto end = strides + output.dim();
+      results_.push_back({Sizes(known + 1, strides), Sizes(strides, end), output.scalar_type()});
+      known = end;
     }
     check(tiny_program_compile(placeholders.data(), placeholders.size(), results.data(),
                                results.size(), &program_));
@@ -143,18 +181,6 @@ Tensor placeholder(int64_t recording, int64_t index, at::ScalarType type, at::In
   write_new(made, input);
   return made;
 }
-// Arithmetic with dimensions.
-int64_t dimension(std::string_view op, int64_t a, int64_t b) {
-  static const std::map<std::string_view,
-                        tiny_status (*)(tiny_context*, int64_t, int64_t, int64_t*)>
-      kOperations = {{"add", tiny_dim_add},       {"sub", tiny_dim_sub},
-                     {"mul", tiny_dim_mul},       {"floordiv", tiny_dim_floor_div},
-                     {"mod", tiny_dim_floor_mod}, {"min", tiny_dim_min},
-                     {"max", tiny_dim_max}};
-  int64_t made = 0;
-  check(kOperations.at(op)(context(), a, b, &made));
-  return made;
-}
 
 // What tells graphs of a recording from one another: nodes of values, and where tensors have their
 // elements.
@@ -168,11 +194,12 @@ Sizes signature(const TensorList& tensors) {
     const tiny_status status = tiny_node_id(node, &id);
     tiny_node_release(node);
     check(status);
-    for (const at::IntArrayRef numbers : {tensor.sizes(), tensor.strides()}) {
-      const Sizes dims = dimensions_of(numbers);
-      made.insert(made.end(), dims.begin(), dims.end());
-    }
+    const Sizes dims = dimensions_of(tensor.sizes());
+    const Sizes strides = strides_of(tensor, dims);
+    made.insert(made.end(), dims.begin(), dims.end());
+    made.insert(made.end(), strides.begin(), strides.end());
   }
+  recording()->set_results(made);
   return made;
 }
 

@@ -14,6 +14,8 @@ namespace {
 // Sizes that differ from a multiple of a stand-in by at most so much are that multiple and the
 // rest: what windows, paddings and slices leave of an axis.
 constexpr int64_t kNeighboursMax = 64;
+// What is below is a number of channels or taps, perhaps, and no part of a stand-in.
+constexpr int64_t kPartsMin = 1024;
 
 thread_local Recording* current = nullptr;
 
@@ -115,8 +117,11 @@ Recording::~Recording() {
 void Recording::begin(SizesRef stand_ins, SizesRef sizes, SizesRef dimensions) {
   TORCH_CHECK(stand_ins.size() == variables_.size(), "tiny: a stand-in for each variable");
   stand_ins_.assign(stand_ins.begin(), stand_ins.end());
+  is_first_ = answers_.empty();
+  asked_ = 0;
   dimension_of_.clear();
   size_of_.clear();
+  for (size_t i = 0; i < stand_ins_.size(); ++i) know(stand_ins_[i], dimensions_[i]);
   for (size_t i = 0; i < sizes.size(); ++i)
     if (dimensions[i] < TINY_DIM_FREE) know(sizes[i], dimensions[i]);
   current = this;
@@ -136,21 +141,36 @@ int64_t Recording::product(int64_t size) {
   return calculate(tiny_dim_mul, made, rest);
 }
 
-int64_t Recording::dimension(int64_t size) {
-  if (variables_.empty()) return size;
-  const auto found = dimension_of_.find(size);
-  if (found != dimension_of_.end()) return found->second;
-  int64_t made = size;
+// A product of sizes that are known and a number; the size itself if there is none of the former.
+int64_t Recording::product_of_known(int64_t size) {
+  int64_t rest = size;
+  int64_t made = 1;
+  for (auto it = dimension_of_.rbegin(); it != dimension_of_.rend() && it->first >= kPartsMin; ++it)
+    for (; rest % it->first == 0; rest /= it->first)
+      made = calculate(tiny_dim_mul, made, it->second);
+  const bool is_all = rest < *std::min_element(stand_ins_.begin(), stand_ins_.end());
+  return rest < size && is_all ? calculate(tiny_dim_mul, made, rest) : size;
+}
+
+int64_t Recording::found(int64_t size) {
+  const auto known = dimension_of_.find(size);
+  if (known != dimension_of_.end()) return known->second;
+  int64_t made = size < kPartsMin ? size : product_of_known(size);
   for (size_t i = 0; i < stand_ins_.size() && made == size; ++i) {
     const int64_t over = (size + kNeighboursMax) % stand_ins_[i] - kNeighboursMax;
     if (size + kNeighboursMax < stand_ins_[i] || over > kNeighboursMax) continue;
     made = calculate(tiny_dim_add, product(size - over), over);
   }
-  for (auto it = dimension_of_.begin(); it != dimension_of_.end() && made == size; ++it)
-    if (it->first > kNeighboursMax && size > it->first && size % it->first == 0)
-      made = calculate(tiny_dim_mul, it->second, dimension(size / it->first));
   if (made != size) know(size, made);
   return made;
+}
+
+int64_t Recording::dimension(int64_t size) {
+  if (variables_.empty()) return size;
+  const size_t index = asked_++;
+  if (is_first_) return answers_.emplace_back(found(size));
+  const bool is_same = index < answers_.size() && this->size(answers_[index]) == size;
+  return is_same ? answers_[index] : found(size);
 }
 
 void Recording::know(int64_t size, int64_t dimension) {
@@ -175,9 +195,9 @@ int64_t Recording::size(int64_t dimension) {
 
 Value Recording::input(size_t index, tiny_dtype dtype, SizesRef sizes) {
   Value& input = inputs_[index];
+  Sizes dims;
+  for (const int64_t size : sizes) dims.push_back(dimension(size));
   if (!input) {
-    Sizes dims;
-    for (const int64_t size : sizes) dims.push_back(dimension(size));
     tiny_tensor* made = nullptr;
     check(tiny_input(context(), dtype, dims.data(), dims.size(), &made));
     input = Value(made);

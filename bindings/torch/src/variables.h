@@ -4,7 +4,9 @@
 // become its dimensions, and where they come back they are those numbers again.
 //
 // A size that was read wrongly would be another dimension with other stand-ins: a graph is recorded
-// with two sets of them, and is a program only if both times it is the same graph.
+// with two sets of them, and is a program only if both times it is the same graph.  Of several
+// dimensions that have a size the second time (half of an even stand-in, rounded up or down), it is
+// the one that it was the first time.
 #pragma once
 
 #include <cstdint>
@@ -34,6 +36,9 @@ class Recording {
 
   // The dimension that a size is; sizes that no variable has a part in are themselves.
   int64_t dimension(int64_t size);
+  // How results lie, in this recording: by each a node, its sizes and its strides.
+  const Sizes& results() const { return results_; }
+  void set_results(Sizes results) { results_ = std::move(results); }
   // The number that PyTorch has for a dimension.
   int64_t size(int64_t dimension);
   // The input of number `index`, the same one whatever the stand-ins are.
@@ -48,13 +53,19 @@ class Recording {
   SizesRef dimensions() const { return dimensions_; }  // of the variables
 
  private:
+  int64_t found(int64_t size);
   int64_t product(int64_t size);
+  int64_t product_of_known(int64_t size);
   void know(int64_t size, int64_t dimension);
 
   std::vector<tiny_variable*> variables_;
   Sizes dimensions_;
   Sizes stand_ins_;
   std::map<int64_t, int64_t> dimension_of_, size_of_;
+  Sizes answers_;  // of dimension(), of the first time
+  size_t asked_ = 0;
+  bool is_first_ = true;
+  Sizes results_;
   std::map<size_t, Value> inputs_;
   std::vector<Value> kept_;
   std::map<std::tuple<tiny_dtype, Sizes, std::string>, Value> elements_;

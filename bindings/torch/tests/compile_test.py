@@ -130,8 +130,7 @@ class Sizes(unittest.TestCase):
     def test_one_program_for_all_sizes(self):
         rows = [torch.randn(n, 3) for n in (4, 5, 7, 16)]
         words = [torch.randint(30, (n, n + 3)) for n in (4, 5, 7, 16)]
-        pictures = [torch.randn(n, 1, 8, 8) for n in (4, 5, 7, 16)]
-        for name, net, inputs in (("decoder", Decoder(), words), ("convolutions", convolutions(), pictures),
+        for name, net, inputs in (("decoder", Decoder(), words),
                                   ("encoder", nn.TransformerEncoderLayer(8, 2, 16, 0.0, batch_first=True),
                                    [torch.randn(n, n + 2, 8) for n in (3, 5, 11)]),
                                   *((text, Function(eval("lambda x: " + text)), rows) for text in (
@@ -147,6 +146,16 @@ class Sizes(unittest.TestCase):
     def test_a_marked_dimension_and_its_neighbours(self):
         self.compare(convolutions(), [torch.randn(n, 1, 8, 8) for n in (3, 2, 9)], dynamic=None)
         self.assertEqual(self.programs(), [(1, 0), (1, 0)])
+
+    def test_pictures_of_any_size(self):
+        strided = nn.Sequential(nn.Conv2d(2, 4, 3, 2, 1), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(3, 2, 1), nn.Conv2d(4, 4, 1, 2),
+                                nn.AdaptiveAvgPool2d(1))
+        halves = nn.Sequential(nn.MaxPool2d(2), nn.Conv2d(2, 3, 3, 1, 1), nn.AvgPool2d(2), nn.GroupNorm(1, 3))  # of no small ones
+        pictures = [torch.randn(n, 2, h, w) for n, h, w in ((4, 20, 26), (3, 33, 17), (5, 40, 31))]
+        for net in strided, halves:
+            torch._dynamo.reset()
+            self.compare(net, pictures)
+            self.assertEqual(self.programs(), [(1, 0), (1, 0)])
 
     def test_what_must_know_a_size_has_a_program_for_each(self):
         self.compare(Function(lambda x: x.cumsum(0)), [torch.randn(n, 3) for n in (4, 6)])

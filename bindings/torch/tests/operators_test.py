@@ -159,7 +159,7 @@ class Operators(unittest.TestCase):
 
     def test_integers(self):
         for name in ("add", "mul", "sub", "div", "floor_divide", "remainder", "fmod", "maximum", "eq", "lt", "bitwise_and", "bitwise_or",
-                     "bitwise_xor"):
+                     "bitwise_xor", "gcd", "lcm"):
             for dtype in (torch.int64, torch.int32, torch.int16):
                 self.compare(name, lambda x, m, i: getattr(torch, name)((x.float() * 9).to(dtype), (x.roll(1).float() * 5).to(dtype).abs() + 1), dtype)
         for name in ("sum", "prod", "mean", "cumsum"):

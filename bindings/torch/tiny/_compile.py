@@ -21,6 +21,7 @@ class _Program:
     def __init__(self, recording, inputs, outputs, places, result_places):
         self.number = torch.ops.tiny.compile(recording, inputs, outputs)
         self.places, self.result_places = places, result_places
+        self.least = self.greatest = ()  # of the variables
         weakref.finalize(self, torch.ops.tiny.release, self.number)
 
     def __call__(self, inputs, results, variables=()):
@@ -48,8 +49,7 @@ class Graph:
                                    torch.Tag.nondeterministic_seeded in node.target.tags for node in module.graph.nodes)
         self.variables = self._variables() if self.is_recorded else None
         self.variable_programs = {}  # by the values of symbols that do not vary
-        self.varying = 0  # so many symbols, the first ones, are variables, with values up to self.greatest
-        self.greatest = ()
+        self.varying = 0  # so many symbols, the first ones, are variables
 
     def _variables(self):
         if not any(_variables.has_symbols(node.meta.get("val")) for node in self.module.graph.nodes):
@@ -65,7 +65,10 @@ class Graph:
         recording = tiny.record((), ())
         try:
             tiny.begin_recording(recording, (), (), ())
-            return self._program(recording, inputs, [_described(x) for x in inputs])
+            stand_ins, results = self.run_module(recording, inputs, [_described(x) for x in inputs])
+            tiny.signature([results[i] for i in _places(results)])
+            program = self._program(recording, inputs, stand_ins, results)
+            return program, [None if isinstance(x, torch.Tensor) else x for x in results]
         except (RuntimeError, NotImplementedError):
             return None
         finally:
@@ -82,22 +85,34 @@ class Graph:
         with torch.no_grad():
             return stand_ins, list(self.module(*given))
 
-    def _program(self, recording, inputs, expected):
-        stand_ins, results = self.run_module(recording, inputs, expected)
+    def _program(self, recording, inputs, stand_ins, results):
         outputs = _places(results)
-        program = _Program(recording, stand_ins, [results[i] for i in outputs], _places(inputs), outputs)
-        return program, [None if isinstance(x, torch.Tensor) else x for x in results]
+        return _Program(recording, stand_ins, [results[i] for i in outputs], _places(inputs), outputs)
 
     def record_variables(self, inputs, values):
-        """The program for all values of the symbols that are variables, or None; sets the greatest of them."""
+        """The program for all values of the symbols that are variables, or None."""
+        # Some graphs are the same for larger sizes alone, such as those whose windows fit into what others leave.
+        for least in self.variables.least, [max(few, value // 2) for few, value in zip(self.variables.least, values)]:
+            try:
+                # What one order of stand-ins tells wrongly first the other one may tell rightly.
+                return self._record_from(least, inputs, values, _variables.STAND_INS) or \
+                    self._record_from(least, inputs, values, _variables.STAND_INS[::-1])
+            except NotImplementedError:
+                continue
+        return None
+
+    def _record_from(self, least, inputs, values, order):
         tiny = torch.ops.tiny
         for most in _variables.GREATEST:
-            self.greatest = self.variables.greatest_within(most)[:self.varying]
-            recording = tiny.record(self.variables.least[:self.varying], self.greatest)
+            greatest = self.variables.greatest_within(least, most)[:self.varying]
+            recording = tiny.record(least[:self.varying], greatest)
             try:
-                return self._same_program(recording, inputs, values)
+                program = self._same_program(recording, inputs, values, order)
+                if program:
+                    program.least, program.greatest = least[:self.varying], greatest
+                return program
             except NotImplementedError:
-                return None
+                raise
             except RuntimeError:
                 continue  # more elements than what depends on variables may have, perhaps
             finally:
@@ -105,19 +120,15 @@ class Graph:
                 tiny.release_recording(recording)
         return None
 
-    def _same_program(self, recording, inputs, values):
+    def _same_program(self, recording, inputs, values, order):
         tiny, found = torch.ops.tiny, []
-        for stand_ins in _variables.STAND_INS:
-            stand_ins, fixed = stand_ins[:self.varying], values[self.varying:]
-            numbers, dimensions = [*stand_ins, *fixed], [*tiny.variables(recording), *fixed]
-            tiny.begin_recording(recording, stand_ins, *self.variables.sizes_and_dimensions(numbers, dimensions))
-            expected = self.variables.inputs(*numbers)
-            _, results = self.run_module(recording, inputs, expected)
-            tensors = [results[i] for i in _places(results)]
-            found.append((tiny.signature(tensors), tensors))
-        if found[0][0] != found[1][0]:
-            return None
-        return self._program(recording, inputs, expected)[0]
+        for numbers in order:
+            numbers, fixed = numbers[:self.varying], values[self.varying:]
+            tiny.begin_recording(recording, numbers, *self.variables.sizes_and_dimensions(
+                [*numbers, *fixed], [*tiny.variables(recording), *fixed]))
+            stand_ins, results = self.run_module(recording, inputs, self.variables.inputs(*numbers, *fixed))
+            found.append(tiny.signature([results[i] for i in _places(results)]))
+        return self._program(recording, inputs, stand_ins, results) if found[0] == found[1] else None
 
     def program_for(self, inputs, values):
         if not self.varying:
@@ -142,7 +153,7 @@ class Graph:
         program = self.program_for(inputs, values)
         varied = values[:self.varying]
         if program is None or any(not least <= value <= most for least, value, most in
-                                  zip(self.variables.least, varied, self.greatest)):
+                                  zip(program.least, varied, program.greatest)):
             return None
         return program(inputs, list(self.variables.results(*values)), varied)
 

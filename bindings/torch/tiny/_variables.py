@@ -10,8 +10,10 @@ from torch.utils._sympy.printers import PythonPrinter
 # engine's limit for what depends on variables.  A call with larger sizes has programs of its own.
 GREATEST = (1 << 20, 1 << 15, 1 << 12, 1 << 10, 1 << 9)
 LEAST = 2  # PyTorch's graphs are for sizes other than 0 and 1, which broadcast
-# What stands for variables, by turns primes and multiples of small numbers, whose remainders differ.
-STAND_INS = ((100003, 104729, 110017, 115001, 120011, 125003), (840 * 121, 840 * 127, 840 * 131, 840 * 137, 840 * 139, 840 * 149))
+# What stands for variables.  Sizes that differ must differ as numbers in one of the two: rounded down, quotients by 2, 3, 4, ..
+# of numbers that are 1 less than a multiple of 240 differ from multiples of one another, and rounded up those of numbers that
+# are 2 more than a multiple of 16, 3 more than one of 9, 5 more than one of 25.
+STAND_INS = ((100559, 105359, 111119, 115679, 121439, 129119), (101730, 108930, 116130, 123330, 130530, 137730))
 
 
 def _symbol_of(size):
@@ -100,9 +102,9 @@ class Variables:
             dimensions.append(dimension.number)
         return sizes, dimensions
 
-    def greatest_within(self, most):
-        """Greatest values, at most that where PyTorch knows no least that is as large."""
-        return [max(least + 1, min(most, known or most)) for least, known in zip(self.least, self._greatest)]
+    def greatest_within(self, least, most):
+        """Greatest values, at most that where the least is not as large."""
+        return [max(few + 1, min(most, known or most)) for few, known in zip(least, self._greatest)]
 
     def of(self, inputs):
         """The symbols' values in a call."""
