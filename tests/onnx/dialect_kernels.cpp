@@ -1,5 +1,5 @@
-// Every kernel of onnx's node suite in HIP, through the compiler of AMD's processors, and in
-// Metal's language, as C++ with a header that stands for Metal's.
+// Every kernel of onnx's node suite in HIP, through the compiler of AMD's processors, in Metal's
+// language, as C++ with a header that stands for Metal's, and in WGSL.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include "tests/onnx/suite_kernels.h"
 #include "tests/support/environment.h"
 #include "tests/support/host_kernels.h"
+#include "tests/support/wgsl.h"
 
 namespace tiny {
 namespace {
@@ -37,6 +38,16 @@ TEST_P(DialectKernels, AreTheLanguage) {
       " -Wall -Wno-unused -Wno-unknown-pragmas -Wno-unknown-attributes -Werror -fsyntax-only -I ",
       headers, " -I ", headers, "/../../.. ", file);
   EXPECT_EQ(std::system(command.c_str()), 0) << command;
+}
+
+// Those that WGSL can say, through the validator of WebGPU.
+TEST(WgslKernels, AreTheLanguage) {
+  if (testing::kernels_of_suite().empty()) GTEST_SKIP() << testing::kNoOnnxPackage;
+  testing::WgslRuns modules;
+  for (const LinearProgram& kernel : testing::kernels_of_suite()) modules.add(kernel);
+  std::printf("%zu modules\n", modules.size());
+  EXPECT_GT(modules.size(), 800U);
+  if (!modules.finish()) GTEST_SKIP() << testing::kNoWebGpu;
 }
 
 INSTANTIATE_TEST_SUITE_P(Languages, DialectKernels, ::testing::Values(Dialect::Hip, Dialect::Metal),
