@@ -10,6 +10,8 @@
 namespace tiny {
 namespace {
 
+constexpr const char* kNoWgsl = "this build of the library writes no WGSL (TINY_WGSL was OFF)";
+
 // What every device of the kind may be asked for: the most threads of a group, what they share, and
 // those that take their steps together.
 struct Language {
@@ -95,7 +97,10 @@ BackendInfo info_of(std::string_view name) {
 }  // namespace
 
 std::unique_ptr<Backend> make_text_backend(const Flags& flags, int64_t) {
-  return std::make_unique<TextBackend>(language_of(flags.device));
+  const Language& language = language_of(flags.device);
+  require(language.render != render_wgsl || has_wgsl_renderer(), Status::Unsupported,
+          "the device \"wgsl\": ", kNoWgsl);
+  return std::make_unique<TextBackend>(language);
 }
 
 BackendInfo hip_info() {
@@ -107,7 +112,10 @@ BackendInfo metal_info() {
 }
 
 BackendInfo wgsl_info() {
-  return info_of("wgsl");
+  BackendInfo info = info_of("wgsl");
+  info.available = has_wgsl_renderer();
+  if (!info.available) info.reason = kNoWgsl;
+  return info;
 }
 
 }  // namespace tiny

@@ -14,6 +14,7 @@
 #include "render/ptx/ptx.h"
 #include "runtime/interp/interp.h"
 #include "tests/onnx/suite.h"
+#include "tests/onnx/suite_kernels.h"
 #include "tests/support/assembler.h"
 #include "tests/support/environment.h"
 
@@ -86,23 +87,13 @@ namespace fs = std::filesystem;
 // Kernels that are assembled at once: the program of a process, not its start, is what takes time.
 constexpr size_t kKernelsOfUnit = 100;
 
-class PtxKernels : public ::testing::TestWithParam<const char*> {
- protected:
-  static void SetUpTestSuite() {
-    const fs::path package = testing::onnx_package();
-    if (package.empty() || !interpreted().found().empty()) return;
-    setenv("TINY_CACHE", "0", 1);
-    for (const std::string& folder : onnx::testing::cases_below(package / "backend/test/data/node"))
-      onnx::testing::run_case(folder, {});
-    std::printf("%zu kernels\n", interpreted().found().size());
-  }
-};
+class PtxKernels : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(PtxKernels, AssembleWithoutASpill) {
   const std::string assembler = testing::ptx_assembler();
   if (assembler.empty()) GTEST_SKIP() << testing::kNoAssembler;
   if (testing::onnx_package().empty()) GTEST_SKIP() << testing::kNoOnnxPackage;
-  const std::vector<LinearProgram>& all = interpreted().found();
+  const std::vector<LinearProgram>& all = testing::kernels_of_suite();
   EXPECT_GT(all.size(), 1000U);
   for (size_t first = 0; first < all.size(); first += kKernelsOfUnit) {
     const std::span unit(&all[first], std::min(kKernelsOfUnit, all.size() - first));
@@ -118,4 +109,16 @@ INSTANTIATE_TEST_SUITE_P(Targets, PtxKernels,
                                            "sm_120a"));
 
 }  // namespace
+
+const std::vector<LinearProgram>& testing::kernels_of_suite() {
+  const fs::path package = testing::onnx_package();
+  const std::vector<LinearProgram>& found = interpreted().found();
+  if (package.empty() || !found.empty()) return found;
+  setenv("TINY_CACHE", "0", 1);
+  for (const std::string& folder : onnx::testing::cases_below(package / "backend/test/data/node"))
+    onnx::testing::run_case(folder, {});
+  std::printf("%zu kernels\n", found.size());
+  return found;
+}
+
 }  // namespace tiny

@@ -80,6 +80,9 @@ class Kernel {
     scratch_.is_shared_word = false;
   }
 
+  void say(std::string_view pattern, std::initializer_list<std::string_view> values) {
+    line(fill(pattern, values));
+  }
   void line(const std::string& text) { body_ += std::string(2 * depth_, ' ') + text + "\n"; }
 
   // The value's lanes, each of which is such an expression.
@@ -90,7 +93,7 @@ class Kernel {
     }
   }
   void open_if(const std::string& condition) {
-    line(fill("if ($0) {", {condition}));
+    say("if ($0) {", {condition});
     ++depth_;
   }
   void define_as(const char* how, const std::string& name, const std::string& expression) {
@@ -168,13 +171,13 @@ class Kernel {
     const auto lanes = static_cast<size_t>(op.dtype.lanes);
     switch (op.op) {
       case Op::Const:
-        lanes_[at].assign(lanes,
-                          functions_.literal(op.dtype.element(), static_cast<uint64_t>(op.imm)));
-        return;
+        // With a name it is no constant to the compiler, which would refuse to compute what
+        // overflows.
+        define(at, "c", {functions_.literal(op.dtype.element(), static_cast<uint64_t>(op.imm))});
+        return lanes_[at].resize(lanes, std::string(lanes_[at][0]));
       case Op::Scratch:
       case Op::Shared:
-        lanes_[at] = {unsigned_text(op.imm)};
-        return;
+        return define(at, "s", {unsigned_text(op.imm)});
       case Op::Param:
         return define(at, "p", {fill("u32($0)", {number(op.imm)})});
       case Op::Address:
@@ -187,8 +190,13 @@ class Kernel {
         return define(at, "v", Names(lanes, name(op, 0)));
       case Op::Load:
         return load(at, op);
-      default:
-        return computed(at, op);
+      case Op::Fold:
+        return fold(at, op);
+      default: {
+        Names values;
+        for (size_t lane = 0; lane < lanes; ++lane) values.push_back(expression(op, lane));
+        return define(at, "v", values);
+      }
     }
   }
 
@@ -215,35 +223,9 @@ class Kernel {
     return fill("u32($0) * $1", {lanes_[index][lane], unsigned_text(bytes)});
   }
 
-  // What has constants alone as operands is not the compiler's to compute: it refuses overflows and
-  // NaN.  So they have names for this op.
-  void computed(LinearId at, const LinearOp& op) {
-    bool all_constant = true;
-    for (size_t i = 0; i < op.count; ++i) all_constant &= source(op, i).op == Op::Const;
-    std::vector<Names> literals;
-    for (size_t i = 0; all_constant && i < op.count; ++i) {
-      literals.push_back(lanes_[op.src[i]]);
-      const std::string name = cat("c", at, "_", i);
-      define_as("let ", name, literals[i][0]);
-      for (std::string& lane : lanes_[op.src[i]]) lane = name;
-    }
-    if (op.op == Op::Fold)
-      fold(at, op);
-    else
-      define(at, "v", expressions(op));
-    for (size_t i = literals.size(); i-- > 0;) lanes_[op.src[i]] = std::move(literals[i]);
-  }
-
   static std::string chosen(const std::string& otherwise, const std::string& value,
                             const std::string& condition) {
     return fill("select($0, $1, $2)", {otherwise, value, condition});
-  }
-
-  Names expressions(const LinearOp& op) {
-    Names out;
-    for (size_t lane = 0; lane < static_cast<size_t>(op.dtype.lanes); ++lane)
-      out.push_back(expression(op, lane));
-    return out;
   }
 
   std::string expression(const LinearOp& op, size_t lane) {
@@ -378,7 +360,7 @@ class Kernel {
                              "atomicOr(&$0[$1 >> 2u], $2 << (($1 & $4u) * 8u));"
                            : "$0[$1 >> 2u] = ($0[$1 >> 2u] & ~($3u << (($1 & $4u) * 8u))) | ($2 << "
                              "(($1 & $4u) * 8u));";
-    line(fill(text, {area.name, address, word, is_byte ? "255" : "65535", is_byte ? "3" : "2"}));
+    say(text, {area.name, address, word, is_byte ? "255" : "65535", is_byte ? "3" : "2"});
   }
 
   // At once; of the bytes behind those that are there, zeros.
@@ -454,6 +436,10 @@ class Kernel {
 };
 
 }  // namespace
+
+bool has_wgsl_renderer() {
+  return true;
+}
 
 std::string render_wgsl(const LinearProgram& program) {
   return Kernel(program).text();

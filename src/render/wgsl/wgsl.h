@@ -22,6 +22,9 @@
 
 namespace tiny {
 
+// Whether this build has the renderer; what follows is Error{Unsupported} otherwise.
+bool has_wgsl_renderer();
+
 std::string render_wgsl(const LinearProgram& program);
 
 }  // namespace tiny
