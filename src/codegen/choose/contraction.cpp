@@ -387,9 +387,12 @@ void Contraction::walk_far_columns_once(int64_t vectors) {
   const auto l2 = static_cast<double>(edit_.machine().l2_bytes);
   const double tile = static_cast<double>(vectors) * bytes_of_vector();
   if (along == 0 || columns <= l2 || rows + tile > l2 * kPartOfSecond) return;
-  std::vector<int64_t> first, order;
-  for (RangeSet set = along; set; set &= set - 1)
-    first.push_back(edit_.number(static_cast<size_t>(std::countr_zero(set))));
+  std::vector<int64_t> first, order;  // without what lanes and registers have whole
+  for (RangeSet set = along; set; set &= set - 1) {
+    const int64_t at = edit_.number(static_cast<size_t>(std::countr_zero(set)));
+    if (edit_.is_loop(at)) first.push_back(at);
+  }
+  if (first.empty()) return;
   for (const KernelRange& r : edit_.now().ranges) {
     const int64_t at = r.range.int_arg();
     if (at == edit_.number(row_)) order.insert(order.end(), first.begin(), first.end());

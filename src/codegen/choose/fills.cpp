@@ -31,6 +31,7 @@ void fill_with_lanes(Editor& edit, const UOp& stage) {
   if (edit.now().ranges[edit.now().position(stage.src(at))].kind == RangeKind::Dot) --at;
   const UOp& range = stage.src(at);
   const int64_t copy = range.int_arg();
+  if (!edit.is_loop(copy)) return;  // a few registers' steps
   const bool is_one_vector = range.src(0).is_const_int(edit.lanes());
   edit.kind(OptionKind::Vec, is_one_vector ? copy : edit.tile(copy, edit.lanes()));
 }

@@ -551,6 +551,21 @@ TEST_F(ChoiceTest, ChannelsShareAWindowsLoadsWhereThatIsLess) {
       << list({16, 3, 64, 64}, 1);
 }
 
+// Whatever the vectors and the tiles of rows that they leave, a list fits its kernel.
+TEST_F(ChoiceTest, ListsFitForAllVectors) {
+  for (const Machine& target : {avx2_machine(), avx512_machine()})
+    for (const int64_t size : {5, 7, 14, 15, 23})
+      for (const int64_t channels : {7, 64, 500, 1024}) {
+        const Tensor x = testing::float_input(context_, {1, channels, size, size});
+        const Tensor y = pointwise(x, 2 * channels, 2);
+        const UOp stored = context_->graph().make(Op::Contiguous, {y.node()});
+        const Schedule schedule = make_schedule({&stored, 1}, target);
+        for (const ScheduledKernel& k : schedule.kernels)
+          EXPECT_NO_THROW(choose_options(prepare_kernel(k.kernel, target), target))
+              << target.vector_bytes << " " << size << " " << channels;
+      }
+}
+
 // Columns that the first level of cache does not hold come from the second for every tile of rows:
 // the more rows in one, the fewer loads.
 TEST_F(ChoiceTest, ColumnsOfManyStepsAreReadForMoreRows) {
