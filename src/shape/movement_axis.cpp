@@ -47,7 +47,7 @@ bool is_same_within(const UOp& value, size_t axis, int depth) {
   UOp node = value;
   std::optional<size_t> at = axis;
   for (; has(node.op(), kMovement); node = UOp(node.src(0))) {
-    if (repeats(node, *at)) return true;
+    if (shape_of(node)[*at].is(1) || repeats(node, *at)) return true;
     if (pads(node, *at)) return false;
     at = axis_below(node, *at);
     if (!at) return is_uniform_within(UOp(node.src(0)), depth);

@@ -188,10 +188,11 @@ class Operand {
       split.push_back(size);
     }
     // The longest axis of the reduction is the one that the other operand has innermost, if that is
-    // computed (schedule/layout.h) or lies so.
+    // computed (schedule/layout.h) or lies so; the last of those that are as long (of a patch).
     const auto size = [&](size_t i) { return split[i].value(); };
-    const auto longest = std::max_element(steps.begin(), steps.end(),
-                                          [&](size_t a, size_t b) { return size(a) < size(b); });
+    auto longest = steps.begin();
+    for (auto i = steps.begin(); i != steps.end(); ++i)
+      if (size(*i) >= size(*longest)) longest = i;
     if (longest != steps.end() &&
         is_innermost(other, steps_axes[static_cast<size_t>(longest - steps.begin())], is_constant))
       std::rotate(longest, longest + 1, steps.end());

@@ -116,6 +116,22 @@ TEST_F(PackConstants, AConvolutionsChannelsAreTheInnermostSteps) {
 }
 
 // Data that lies in memory has them where it has them.
+// Rows and columns of a patch are as many: its columns lie side by side.
+TEST_F(PackConstants, APatchsColumnsAreTheInnermostSteps) {
+  const Window patches{.strides = {6, 8}};
+  const Tensor product = conv(data({1, 3, 12, 16}), constant({32, 3, 8, 8}), Tensor(), patches);
+  const std::vector<Ints> shapes = packed(product);
+  ASSERT_EQ(shapes.size(), 1U);
+  EXPECT_EQ(shapes[0], (Ints{1, 3, 8, 8, 32}));
+  const UOp out = pack(product);
+  for (const UOp& u : topological({&out, 1})) {
+    if (u.op() != Op::Contiguous) continue;
+    const UOp& order = u.src(0);
+    EXPECT_EQ(order.op(), Op::Permute);
+    EXPECT_EQ(order.ints(), (Ints{0, 2, 3, 4, 1})) << "blocks; channels, rows, columns; lanes";
+  }
+}
+
 TEST_F(PackConstants, StepsThatLieSideBySideInMemoryAreInnermost) {
   const Tensor weights = constant({64, 16, 3});
   EXPECT_EQ(packed(conv(permute(constant({1, 7, 16}), {0, 2, 1}), weights, Tensor(), {})),

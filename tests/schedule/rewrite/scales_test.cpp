@@ -116,6 +116,14 @@ TEST_F(RewriteScales, ConvolutionsMayBePadded) {
   EXPECT_TRUE(rewritten(conv(x, w, Tensor(), padded)).words);
 }
 
+// The taps of a window of one step are steps of the sum too, along which everything is the same.
+TEST_F(RewriteScales, ChannelsOfPointwiseConvolutionsMayHaveTheirScales) {
+  const Tensor x = dequantized(data({1, 16, 4, 4}, kUInt8), constant({}, kUInt8), scale({}));
+  const Tensor w =
+      cast(constant({12, 16, 1, 1}, kInt8), kFloat32) * reshape(scale({12}), {12, 1, 1, 1});
+  EXPECT_TRUE(rewritten(conv(x, w, Tensor(), {})).words);
+}
+
 // 255 * 255 * 33026 is more than 32 bits hold.
 TEST_F(RewriteScales, SumsThatCouldOverflowStay) {
   const auto product_of = [&](int64_t steps) {
