@@ -1,7 +1,10 @@
 // Contexts for tests: the settings of the environment on a device that the test names.
 #pragma once
 
+#include <algorithm>
+#include <iterator>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cost/group_machines.h"
@@ -39,12 +42,12 @@ inline bool is_for_groups() {
 // The devices of this machine that compute something; but for those of drivers, which take a tenth
 // of a second and more to compile a kernel (has_opencl, has_cuda).
 inline std::vector<BackendInfo> computing_backends() {
+  constexpr std::string_view kOthers[] = {"null", "hip", "metal", "wgsl", "opencl", "cuda"};
   std::vector<BackendInfo> found;
   for (const BackendInfo& backend : known_backends(Drivers::LeaveClosed)) {
     const bool can_be_any = backend.name == "interp" || backend.name == "far";
     if (is_for_groups() && !can_be_any) continue;
-    if (backend.available && backend.name != "null" && backend.name != "opencl" &&
-        backend.name != "cuda")
+    if (backend.available && std::ranges::find(kOthers, backend.name) == std::end(kOthers))
       found.push_back(backend);
   }
   return found;
