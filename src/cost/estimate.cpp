@@ -385,9 +385,10 @@ class Estimator {
       if (view.shape[i] == kSymbolicDim) continue;
       const UOp& index = a.node.src(i + 1);
       const Interval all = bounds(index);
-      const auto beyond = static_cast<double>(std::max<int64_t>(-all.lo, 0) +
-                                              std::max<int64_t>(all.hi - (view.shape[i] - 1), 0));
-      if (beyond == 0) continue;
+      const double before = -static_cast<double>(all.lo);
+      const double behind = static_cast<double>(all.hi) - static_cast<double>(view.shape[i] - 1);
+      const double beyond = std::max(before, 0.0) + std::max(behind, 0.0);
+      if (beyond == 0 || beyond > kCounted) continue;  // data says where
       double rows = 1, taps = 1;
       bool has_copies = false;
       for (size_t r = 0; r < kernel_.ranges.size(); ++r) {
