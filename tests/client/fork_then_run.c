@@ -6,10 +6,10 @@
 #include "small_model.h"
 
 /* Waits until the process has this many threads beside its own: starting and ending take a moment.
-   Executes `run` (may be NULL) meanwhile: workers are not called while others have the cores. */
+   Executes `run` (may be NULL) meanwhile: workers are not called while others have the cores, which
+   may be for seconds. */
 static int has_workers(int wanted, tiny_run* run) {
-  for (int look = 0; look < 10000;
-       ++look) { /* of a millisecond: other processes may have the cores */
+  for (int look = 0; look < 10000; ++look) {
     if (threads_of_process() == wanted + 1) return 1;
     if (run) CHECK(tiny_run_execute(run));
     usleep(1000);
