@@ -4,6 +4,7 @@
 
 #include "ir/build.h"
 #include "rules/constant_power.h"
+#include "rules/constant_quotient.h"
 #include "rules/narrow.h"
 #include "rules/transcendental.h"
 
@@ -33,6 +34,25 @@ UOp exp_of_sum(const Match& m) {
   const UOp& term = m[Wildcard::c0];
   return exp_before_sum(m[Wildcard::f], double_of(term.dtype(), term.const_bits()));
 }
+// A float between the ends of a type of bytes is one integer in it and in int32, NaN as well.
+bool fits(const Match& m, DType bytes) {
+  if (bytes != kUInt8 && bytes != kInt8) return false;
+  const UOp &low = m[Wildcard::c0], &high = m[Wildcard::c1];
+  if (low.dtype() != kFloat32) return false;
+  const bool has_sign = bytes == kInt8;
+  return double_of(low.dtype(), low.const_bits()) >= (has_sign ? INT8_MIN : 0) &&
+         double_of(high.dtype(), high.const_bits()) <= (has_sign ? INT8_MAX : UINT8_MAX);
+}
+UOp bytes_of_clamped(const Match& m) {
+  const UOp& root = m.root();
+  return fits(m, root.dtype()) ? cast(cast(UOp(root.src(0)), kInt32), root.dtype()) : UOp();
+}
+UOp integer_of_clamped(const Match& m) {
+  const UOp& bytes = m.root().src(0);
+  const UOp& integer = bytes.src(0);
+  const bool is_same = m.root().dtype() == kInt32 && integer.dtype() == kInt32;
+  return is_same && fits(m, bytes.dtype()) ? UOp(integer) : UOp();
+}
 UOp sum_with_exp(const Match& m) {
   const UOp e = exp_of_sum(m);
   return e ? e + m[Wildcard::c0] : UOp();
@@ -61,6 +81,12 @@ UOp steps_of_constant_power(const Match& m) {
   const UOp& exponent = m[Wildcard::c0];
   return constant_power_in_kernel(m[Wildcard::f],
                                   double_of(exponent.dtype(), exponent.const_bits()));
+}
+UOp rounded_quotient(const Match& m) {
+  const UOp& divisor = m[Wildcard::c0];
+  const UOp quotient =
+      quotient_before_rounding(m[Wildcard::f], double_of(divisor.dtype(), divisor.const_bits()));
+  return quotient ? elementwise(Op::Round, {quotient}) : UOp();
 }
 UOp steps_of_pow(const Match& m) {
   return is_narrow(m) ? UOp() : pow_in_steps(m[Wildcard::f], m[Wildcard::h]);
@@ -92,12 +118,21 @@ constexpr Rule kSteps[] = {
     rule(unary(Op::Cos, f),                 steps_of_cos),
     rule(pow(f, c0),                        steps_of_constant_power),
     rule(pow(f, h),                         steps_of_pow),
+    rule(unary(Op::Round, div(f, c0)),      rounded_quotient),
 };
 
 // Before the others, which leave no exponential.
 constexpr Rule kSums[] = {
     rule(exp(f) + c0,                       sum_with_exp),
     rule(-exp(f) + c0,                      difference_with_exp),
+};
+
+// Before the others, which compute bytes wide.
+constexpr Pattern clamped = min(max(f, c0), c1);
+constexpr Pattern clamped_integer = unary(Op::Cast, clamped);
+constexpr Rule kClamped[] = {
+    rule(unary(Op::Cast, clamped),          bytes_of_clamped),
+    rule(unary(Op::Cast, unary(Op::Cast, clamped_integer)), integer_of_clamped),
 };
 
 // Before the others, for targets that have Scale.
@@ -167,8 +202,8 @@ const RuleSet& scaling_rules() {
                            {kSteps, "transcendentals"}};
   return set;
 }
-const RuleSet& sum_rules() {
-  static const RuleSet set{{kSums, "sums with exponentials"}};
+const RuleSet& first_rules() {
+  static const RuleSet set{{kSums, "sums with exponentials"}, {kClamped, "bytes that are clamped"}};
   return set;
 }
 const RuleSet& bit_rules() {
@@ -182,6 +217,7 @@ bool stays(const UOp& u) {
   if (u.dtype().is_float8()) return false;
   if (!has(u.op(), kElementwise) && u.op() != Op::Reduce) return true;
   if (has(u.op(), kTranscendental) || u.src().empty()) return false;
+  if (u.op() == Op::Round && u.src(0).op() == Op::Div) return false;
   const auto is_wide = [](const UOp& s) {
     return !s.dtype().is_bool() && !s.dtype().is_computed_wider();
   };
@@ -204,11 +240,11 @@ RuleTable bool_rules() {
 std::vector<UOp> decompose(std::span<const UOp> roots, bool scales) {
   const std::vector<UOp> order = topological(roots);
   if (std::ranges::all_of(order, stays)) return {roots.begin(), roots.end()};
-  Rewriter sums(sum_rules());
+  Rewriter first(first_rules());
   Rewriter arithmetic(scales ? scaling_rules() : arithmetic_rules());
   Rewriter bits(bit_rules());
   std::vector<UOp> done;
-  for (const UOp& root : roots) done.push_back(bits(arithmetic(sums(root))));
+  for (const UOp& root : roots) done.push_back(bits(arithmetic(first(root))));
   const bool has_float8 =
       std::ranges::any_of(order, [](const UOp& u) { return u.dtype().is_float8(); });
   return has_float8 ? as_float8_bits(done) : done;

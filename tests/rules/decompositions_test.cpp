@@ -255,6 +255,76 @@ void expect_same_bits(Decomposed& f, std::vector<uint64_t> in, const std::string
                 << in[0] << " " << in.back();
 }
 
+// Rounded quotients by constants have no division, and every bit of one's result but a zero's sign.
+TEST(Decompositions, RoundedQuotientsByConstantsAreThoseOfDivisions) {
+  std::mt19937_64 rng(11);
+  std::vector<double> divisors{1,     3,          0.0193651f,    255, -0.7f,
+                               1e-30, 1.9999999f, 0x1.fffffep-7, 1e30};
+  for (int i = 0; i < 30; ++i)
+    divisors.push_back(double_of(kFloat32, (rng() & 0x7fffff) | (100 + rng() % 50) << 23));
+  for (const double divisor : divisors) {
+    Graph graph;
+    const UOp x = graph.make(Op::Buffer, {}, int64_t{0}, kFloat32);
+    const UOp before =
+        elementwise(Op::Round, {elementwise(Op::Div, {x, graph.constant(kFloat32, divisor)})});
+    const UOp after = decompose(before);
+    for (const UOp& u : topological({&after, 1})) EXPECT_NE(u.op(), Op::Div) << divisor;
+    const std::vector<UOp> inputs{x};
+    Evaluator evaluator(after, inputs), reference(before, inputs);
+    const auto same = [&](uint64_t bits) {
+      const double is = double_of(kFloat32, evaluator(std::vector{bits}));
+      const double wanted = double_of(kFloat32, reference(std::vector{bits}));
+      EXPECT_TRUE(is == wanted || (std::isnan(is) && std::isnan(wanted)))
+          << double_of(kFloat32, bits) << " / " << divisor << ": " << is << ", not " << wanted;
+    };
+    for (const double special : {0.0, -0.0, kInf, -kInf, kNaN, 1e-45, 3.4e38, -3.4e38})
+      same(bits_of(kFloat32, special));
+    for (int i = 0; i < 3000; ++i) same(rng() & 0xffffffff);
+    // Halves, and their neighbours.
+    for (int i = 0; i < 3000; ++i) {
+      const double half = (static_cast<double>(rng() % 1024) - 511.5) * divisor;
+      same((bits_of(kFloat32, half) + rng() % 3 - 1) & 0xffffffff);
+    }
+  }
+}
+
+// What is clamped to a type of bytes passes through none on its way to an integer.
+TEST(Decompositions, ClampedFloatsAreIntegersWithoutBytes) {
+  std::mt19937_64 rng(12);
+  struct Case {
+    DType bytes;
+    double low, high;
+    bool fits;
+  };
+  for (const Case& c :
+       {Case{kUInt8, 0, 255, true}, Case{kInt8, -128, 127, true}, Case{kUInt8, 3, 17.5, true},
+        Case{kUInt8, -1, 255, false}, Case{kInt8, -128, 128, false}, Case{kUInt8, 0, 1000, false}})
+    for (const DType to : {kInt32, c.bytes}) {
+      Graph graph;
+      const UOp x = graph.make(Op::Buffer, {}, int64_t{0}, kFloat32);
+      const UOp clamped =
+          elementwise(Op::Min, {elementwise(Op::Max, {x, graph.constant(kFloat32, c.low)}),
+                                graph.constant(kFloat32, c.high)});
+      const UOp before = cast(cast(clamped, c.bytes), to);
+      const UOp after = decompose(before);
+      const auto is_byte = [&](const UOp& u) { return u.dtype() == c.bytes; };
+      if (to == kInt32) {
+        EXPECT_EQ(std::ranges::none_of(topological({&after, 1}), is_byte), c.fits);
+      }
+      const std::vector<UOp> inputs{x};
+      Evaluator evaluator(after, inputs), reference(before, inputs);
+      std::vector<uint64_t> samples;
+      for (const double special : {0.0, -0.0, kInf, -kInf, kNaN, 0.5, -0.5, 254.9, 255.5, -128.5})
+        samples.push_back(bits_of(kFloat32, special));
+      for (int i = 0; i < 2000; ++i) samples.push_back(rng() & 0xffffffff);
+      for (int i = 0; i < 2000; ++i)
+        samples.push_back(bits_of(kFloat32, static_cast<double>(rng() % 6000) / 10 - 300));
+      for (const uint64_t bits : samples)
+        EXPECT_EQ(evaluator(std::vector{bits}), reference(std::vector{bits}))
+            << double_of(kFloat32, bits) << " in " << c.low << " .. " << c.high;
+    }
+}
+
 TEST(Decompositions, EveryOpOfEveryDtypeKeepsItsBits) {
   int ops = 0;
   for (size_t i = 0; i < kOpCount; ++i) {

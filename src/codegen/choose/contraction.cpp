@@ -395,8 +395,7 @@ void Contraction::walk_far_columns_once(int64_t vectors) {
   if (first.empty()) return;
   for (const KernelRange& r : edit_.now().ranges) {
     const int64_t at = r.range.int_arg();
-    if (at == edit_.number(row_))
-      for (const int64_t range : first) order.push_back(range);
+    if (at == edit_.number(row_)) order.insert(order.end(), first.begin(), first.end());
     if (std::ranges::count(first, at) == 0) order.push_back(at);
   }
   edit_.apply({OptionKind::Order, -1, 0, order, 0, false});
