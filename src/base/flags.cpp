@@ -31,16 +31,16 @@ std::string variable_name(std::string_view key) {
   std::vector<std::string> known;
   for (const FlagInfo& flag : kFlags) {
     require(key != flag.key, Status::InvalidArgument, "option \"", key, "\" is ",
-            flag.kind == FlagKind::Int ? "an integer, not a text" : "a text, not an integer");
+            flag.number ? "an integer, not a text" : "a text, not an integer");
     known.emplace_back(flag.key);
   }
   throw Error(Status::InvalidArgument, cat("unknown option \"", key, "\"", did_you_mean(key, known),
                                            "; known: ", join(known, ", ")));
 }
 
-const FlagInfo& info_of(std::string_view key) {
+const FlagInfo& info_of(std::string_view key, bool number) {
   for (const FlagInfo& flag : kFlags)
-    if (key == flag.key) return flag;
+    if (key == flag.key && number == (flag.number != nullptr)) return flag;
   refuse_key(key);
 }
 
@@ -54,23 +54,17 @@ bool is_in_range(const FlagInfo& flag, int64_t value) {
   return value >= flag.least && value <= flag.most;
 }
 
-void assign(int64_t& to, std::string_view text, const FlagInfo& flag, std::string_view name,
-            void (*warning)(const std::string&)) {
+// What is wrong with the text of a setting, which else is taken: empty where it is right.
+std::string assign(Flags& flags, const FlagInfo& flag, std::string_view text) {
+  if (flag.text) {
+    flags.*flag.text = text;
+    return {};
+  }
   int64_t value = 0;
-  std::string wrong;
-  if (!parse_int(text, &value))
-    wrong = "is not an integer";
-  else if (!is_in_range(flag, value))
-    wrong = cat("is not ", range_text(flag));
-  if (wrong.empty())
-    to = value;
-  else if (warning)
-    warning(cat(name, "=", text, " ", wrong, "; ignored"));
-}
-
-void assign(std::string& to, std::string_view text, const FlagInfo&, std::string_view,
-            void (*)(const std::string&)) {
-  to = text;
+  if (!parse_int(text, &value)) return "is not an integer";
+  if (!is_in_range(flag, value)) return cat("is not ", range_text(flag));
+  flags.*flag.number = value;
+  return {};
 }
 
 }  // namespace
@@ -84,24 +78,24 @@ void Log::tell(const std::string& text) const {
 
 Flags Flags::defaults() {
   Flags flags;
-#define FLAG(key, kind, default_text, least, most, meaning) \
-  assign(flags.key, default_text, info_of(#key), #key, nullptr);
-#include "base/flags.def"
+  for (const FlagInfo& flag : kFlags) assign(flags, flag, flag.default_text);
   return flags;
 }
 
 Flags Flags::from_environment(void (*warning)(const std::string& line)) {
   Flags flags = defaults();
-#define FLAG(key, kind, default_text, least, most, meaning)                       \
-  if (const char* text = std::getenv(variable_name(#key).c_str()); text && *text) \
-    assign(flags.key, text, info_of(#key), variable_name(#key), warning);
-#include "base/flags.def"
+  std::vector<std::string> known;
+  for (const FlagInfo& flag : kFlags) {
+    known.push_back(variable_name(flag.key));
+    const char* text = std::getenv(known.back().c_str());
+    if (!text || !*text) continue;
+    const std::string wrong = assign(flags, flag, text);
+    if (!wrong.empty() && warning) warning(cat(known.back(), "=", text, " ", wrong, "; ignored"));
+  }
   for (char** variable = environ; warning && variable && *variable; ++variable) {
     const std::string_view entry = *variable;
     if (entry.substr(0, 5) != "TINY_") continue;
     const std::string_view name = entry.substr(0, entry.find('='));
-    std::vector<std::string> known;
-    for (const FlagInfo& flag : kFlags) known.push_back(variable_name(flag.key));
     if (std::find(known.begin(), known.end(), name) == known.end())
       warning(cat("unknown environment variable ", name, did_you_mean(name, known), "; ignored"));
   }
@@ -109,28 +103,14 @@ Flags Flags::from_environment(void (*warning)(const std::string& line)) {
 }
 
 void Flags::set_int(std::string_view key, int64_t value) {
-  const auto set = [&](auto& to) {
-    if constexpr (std::is_same_v<std::decay_t<decltype(to)>, int64_t>) {
-      const FlagInfo& flag = info_of(key);
-      require(is_in_range(flag, value), Status::InvalidArgument, "option \"", key, "\" wants ",
-              range_text(flag), "; got ", value);
-      to = value;
-    }
-  };
-#define FLAG(name, kind, default_text, least, most, meaning) \
-  if (key == #name && FlagKind::kind == FlagKind::Int) return set(name);
-#include "base/flags.def"
-  refuse_key(key);
+  const FlagInfo& flag = info_of(key, true);
+  require(is_in_range(flag, value), Status::InvalidArgument, "option \"", key, "\" wants ",
+          range_text(flag), "; got ", value);
+  this->*flag.number = value;
 }
 
 void Flags::set_text(std::string_view key, std::string_view value) {
-  const auto set = [&](auto& to) {
-    if constexpr (std::is_same_v<std::decay_t<decltype(to)>, std::string>) to = value;
-  };
-#define FLAG(name, kind, default_text, least, most, meaning) \
-  if (key == #name && FlagKind::kind == FlagKind::Text) return set(name);
-#include "base/flags.def"
-  refuse_key(key);
+  this->*info_of(key, false).text = value;
 }
 
 }  // namespace tiny

@@ -13,8 +13,6 @@
 
 namespace tiny {
 
-enum class FlagKind : uint8_t { Int, Text };
-
 // Where a context tells what `debug` asks for: text of whole lines, from any thread that works for
 // it.
 struct Log {
@@ -74,19 +72,25 @@ struct Flags {
   void set_text(std::string_view key, std::string_view value);
 };
 
+// A setting and where a Flags has it: as a number or as a text, the other is null.
 struct FlagInfo {
   const char* key;
-  FlagKind kind;
   const char* default_text;
-  int64_t least;  // of an integer
+  int64_t least;  // of a number
   int64_t most;
   const char* meaning;
+  int64_t Flags::* number;
+  std::string Flags::* text;
 };
 inline constexpr int64_t kFlagAny = INT64_MAX;  // as `most`: no bound but the type's
 inline constexpr FlagInfo kFlags[] = {
+#define FLAG_Int(key) &Flags::key, nullptr
+#define FLAG_Text(key) nullptr, &Flags::key
 #define FLAG(key, kind, default_text, least, most, meaning) \
-  {#key, FlagKind::kind, default_text, least, most, meaning},
+  {#key, default_text, least, most, meaning, FLAG_##kind(key)},
 #include "base/flags.def"
+#undef FLAG_Int
+#undef FLAG_Text
 };
 
 }  // namespace tiny

@@ -53,7 +53,7 @@ std::string message_of(const std::function<void()>& body) {
 TEST(Flags, NumbersHaveRanges) {
   Flags flags;
   for (const FlagInfo& flag : kFlags) {
-    if (flag.kind != FlagKind::Int) continue;
+    if (!flag.number) continue;
     flags.set_int(flag.key, flag.least);
     flags.set_int(flag.key, flag.most);
     for (const int64_t wrong : {flag.least - 1, INT64_MIN}) {
