@@ -1,6 +1,8 @@
 #include "autograd/loop_rule.h"
 
 #include <algorithm>
+#include <iterator>
+#include <span>
 #include <unordered_set>
 #include <utility>
 
@@ -22,6 +24,21 @@ namespace {
 
 using Changes = std::function<bool(const UOp&)>;
 using Kind = ScanPart::Kind;
+
+// Products of a sum from which on it takes longer to form it again than to store it and to read it:
+// 8 bytes at some 10 GB/s against as many multiply-adds at some 80 a nanosecond.
+constexpr int64_t kSumOfKept = 64;
+
+bool is_long_sum(const UOp& u) {
+  if (u.op() != Op::ReduceAxis || u.reduce_arg().op != Op::Add || u.src(0).op() != Op::Mul ||
+      !u.dtype().is_float())
+    return false;
+  const Shape& shape = shape_of(u.src(0));
+  int64_t products = 1;
+  for (const int64_t axis : u.reduce_arg().axes)
+    products *= lower_bound(shape[static_cast<size_t>(axis)]);
+  return products >= kSumOfKept;
+}
 
 // What a step sees and makes.
 class Body {
@@ -56,12 +73,13 @@ class Body {
   const UOp& store(size_t i) const { return stores_[i]; }
   const UOp& value(size_t i) const { return values_[i]; }
 
-  // The values with other nodes in the place of steps().
-  std::vector<UOp> again(const std::vector<Tensor>& seen) const {
+  // The values, then `others` of the steps' nodes, with other nodes in the place of steps().
+  std::vector<UOp> again(const std::vector<Tensor>& seen, const std::vector<UOp>& others) const {
     std::vector<std::pair<UOp, UOp>> replaced;
     for (size_t i = 0; i < steps_.size(); ++i) replaced.emplace_back(steps_[i], seen[i].node());
     std::vector<UOp> out;
     for (const UOp& v : values_) out.push_back(substitute(v, replaced));
+    for (const UOp& u : others) out.push_back(substitute(u, replaced));
     return out;
   }
   // The result of all steps of an output.
@@ -91,9 +109,11 @@ class LoopRule {
     find_history();
     for (size_t i = 0; i < body_.loop().outputs; ++i)
       if (reached_.outputs[i]) upstream_.push_back(i);
+    std::ranges::copy_if(body_.inside(), std::back_inserter(long_sums_), is_long_sum);
     const auto step = [&](const RecurrenceStep& now) { return step_back(now); };
-    if (!shared_.is_empty()) recur_as_loop(context_, steps_back(), step);
+    if (!shared_.is_empty() || !long_sums_.empty()) recur_as_loop(context_, steps_back(), step);
     is_planned_ = true;
+    if (!sums_.empty()) find_history();
     const RecurrenceResult made = recur(context_, steps_back(), step);
     std::vector<std::pair<UOp, Adjoint>> given;
     size_t output = 0, state = 0;
@@ -118,6 +138,7 @@ class LoopRule {
     for (const UOp& step : body_.steps()) r.sequences.push_back(seen_by(step));
     for (const size_t i : upstream_)
       r.sequences.push_back({tensor(reached_.outputs[i]), 0, !scan_part(body_.store(i)).reverse});
+    r.sequences.insert(r.sequences.end(), sums_of_steps_.begin(), sums_of_steps_.end());
     for (const UOp& step : body_.steps()) {
       if (!is_changing(step)) continue;
       if (scan_part(step).kind == Kind::State)
@@ -184,55 +205,57 @@ class LoopRule {
     return {tensor(make_reshape(step.src(0), all)), 0, !part.reverse};
   }
 
-  // The states before each step: what is an output anyway, and else by the same steps again.
+  // The states before each step, what is an output anyway and else by the same steps again; these
+  // keep sums_, too.
   void find_history() {
     const ScanLoop& loop = body_.loop();
-    history_.resize(loop.states);
-    Recurrence again;
-    std::vector<size_t> missing;
-    for (const UOp& step : body_.steps()) {
-      const ScanPart& part = scan_part(step);
-      if (part.kind != Kind::State) continue;
-      for (size_t i = 0; i < loop.outputs && !history_[part.index].tensor; ++i)
-        if (body_.value(i) == body_.value(loop.outputs + part.index))
-          history_[part.index] = before_each(step, i);
-      if (!history_[part.index].tensor) missing.push_back(part.index);
+    history_.assign(loop.states, {});
+    std::vector<const UOp*> states;  // that steps read, by index: as the loop itself has them
+    for (const UOp& step : body_.steps())
+      if (scan_part(step).kind == Kind::State) states.push_back(&step);
+    std::ranges::sort(states, {}, [](const UOp* step) { return scan_part(*step).index; });
+    std::vector<size_t> missing;  // of these
+    for (size_t k = 0; k < states.size(); ++k) {
+      Sequence& found = history_[scan_part(*states[k]).index];
+      for (size_t i = 0; i < loop.outputs && !found.tensor; ++i)
+        if (body_.value(i) == body_.value(loop.outputs + scan_part(*states[k]).index))
+          found = before_each(*states[k], i);
+      if (!found.tensor) missing.push_back(k);
     }
-    if (missing.empty()) return;
+    if (missing.empty() && sums_.empty()) return;
+    Recurrence again;
     again.steps = loop.count;
-    std::vector<const UOp*> states(loop.states);
+    for (const UOp* state : states) again.state.push_back(first_of(*state));
     for (const UOp& step : body_.steps()) {
-      const ScanPart& part = scan_part(step);
-      if (part.kind == Kind::State) {
-        again.state.push_back(first_of(step));
-        states[part.index] = &step;
-        continue;
-      }
+      if (scan_part(step).kind == Kind::State) continue;
       Sequence s = seen_by(step);
-      s.reverse = part.reverse;
+      s.reverse = scan_part(step).reverse;
       again.sequences.push_back(std::move(s));
     }
     const RecurrenceResult made = recur(context_, again, [&](const RecurrenceStep& now) {
       std::vector<Tensor> seen;
-      size_t input = 0, state = 0;
-      RecurrenceResult out;
+      size_t input = 0;
       for (const UOp& step : body_.steps()) {
-        const bool is_state = scan_part(step).kind == Kind::State;
-        seen.push_back(is_state ? now.state[state++] : now.inputs[input++]);
-        if (is_state && std::ranges::count(missing, scan_part(step).index))
-          out.outputs.push_back(seen.back());
+        const auto state = std::ranges::find(states, &step);
+        seen.push_back(state == states.end()
+                           ? now.inputs[input++]
+                           : now.state[static_cast<size_t>(state - states.begin())]);
       }
-      const std::vector<UOp> values = body_.again(seen);
-      for (const UOp& step : body_.steps())
-        if (scan_part(step).kind == Kind::State)
-          out.state.push_back(tensor(values[loop.outputs + scan_part(step).index]));
+      RecurrenceResult out;
+      for (const size_t k : missing) out.outputs.push_back(now.state[k]);
+      const std::vector<UOp> values = body_.again(seen, sums_);
+      for (const UOp* state : states)
+        out.state.push_back(tensor(values[loop.outputs + scan_part(*state).index]));
+      for (size_t i = loop.stores(); i < values.size(); ++i)
+        out.outputs.push_back(tensor(values[i]));
       return out;
     });
-    size_t output = 0;
-    for (const UOp& step : body_.steps()) {
-      const size_t index = scan_part(step).index;
-      if (scan_part(step).kind == Kind::State && std::ranges::count(missing, index))
-        history_[index] = {made.outputs[output++], 0, true};
+    for (size_t i = 0; i < made.outputs.size(); ++i) {
+      const Sequence all{made.outputs[i], 0, true};
+      if (i < missing.size())
+        history_[scan_part(*states[missing[i]]).index] = all;
+      else
+        sums_of_steps_.push_back(all);
     }
   }
 
@@ -251,7 +274,7 @@ class LoopRule {
     const size_t steps = body_.steps().size();
     const std::vector<Tensor> seen(now.inputs.begin(),
                                    now.inputs.begin() + static_cast<ptrdiff_t>(steps));
-    const std::vector<UOp> values = body_.again(seen);
+    const std::vector<UOp> values = body_.again(seen, is_planned_ ? sums_ : long_sums_);
     std::vector<UOp> targets;
     for (size_t i = 0; i < steps; ++i)
       if (is_changing(body_.steps()[i])) targets.push_back(seen[i].node());
@@ -286,13 +309,44 @@ class LoopRule {
       const Tensor& sum = now.state[state++];
       out.state.push_back(slope ? add(sum, tensor(slope)) : sum);
     }
-    if (is_planned_)
+    const auto sums = std::span(values).subspan(loop.stores());
+    if (is_planned_) {
       shared_.keep(backward, out.outputs);
-    else
+      read_sums(sums, std::span(now.inputs).subspan(steps + upstream_.size()), out);
+    } else {
       shared_.plan(backward);
+      find_read_sums(sums, out);
+    }
     for (; state < now.state.size(); ++state)  // the steps before have none of it
       out.state.push_back(zeros_of(now.state[state].node()));
     return out;
+  }
+
+  // Which of the long sums, as they are in a step, its results are made of.
+  void find_read_sums(std::span<const UOp> sums, const RecurrenceResult& results) {
+    NodeSet found, wanted;
+    for (const UOp& sum : sums) wanted.insert(sum.node());
+    std::vector<UOp> left;
+    for (const Tensor& t : results.outputs) left.push_back(t.node());
+    for (const Tensor& t : results.state) left.push_back(t.node());
+    while (!left.empty()) {
+      const UOp u = std::move(left.back());
+      left.pop_back();
+      if (!found.insert(u.node()) || wanted.contains(u.node()) || u.op() == Op::ScanStep) continue;
+      left.insert(left.end(), u.src().begin(), u.src().end());
+    }
+    for (size_t i = 0; i < sums.size(); ++i)
+      if (found.contains(sums[i].node())) sums_.push_back(long_sums_[i]);
+  }
+
+  // The results read the sums of the steps instead of forming them again.
+  void read_sums(std::span<const UOp> sums, std::span<const Tensor> kept,
+                 RecurrenceResult& results) const {
+    if (sums.empty()) return;
+    std::vector<std::pair<UOp, UOp>> read;
+    for (size_t i = 0; i < sums.size(); ++i) read.emplace_back(sums[i], kept[i].node());
+    for (std::vector<Tensor>* list : {&results.outputs, &results.state})
+      for (Tensor& t : *list) t = tensor(substitute(t.node(), read));
   }
 
   Ref<Context> context_;
@@ -304,7 +358,10 @@ class LoopRule {
   NodeSet changing_;            // of the body's steps
   std::vector<size_t> unread_;  // states of which something reached the last
   std::vector<Sequence> history_;
-  std::vector<size_t> upstream_;  // outputs that something reached
+  std::vector<UOp> long_sums_;           // nodes of the body,
+  std::vector<UOp> sums_;                // those that the adjoints of a step read,
+  std::vector<Sequence> sums_of_steps_;  // and what they are in each
+  std::vector<size_t> upstream_;         // outputs that something reached
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "schedule/rewrite/onehot.h"
 #include "schedule/rewrite/own_buffers.h"
 #include "schedule/rewrite/pack_constants.h"
+#include "schedule/rewrite/same_loops.h"
 #include "schedule/rewrite/same_results.h"
 #include "schedule/rewrite/scales.h"
 #include "schedule/rewrite/split_reductions.h"
@@ -89,6 +90,10 @@ ChangedGraph without_aliases(Roots roots, const Context&) {
   return drop_aliases(roots);
 }
 
+ChangedGraph loops_once(Roots roots, const Context&) {
+  return same_loops(roots);
+}
+
 ChangedGraph results_once(Roots roots, const Context&) {
   return same_results(roots);
 }
@@ -114,7 +119,9 @@ constexpr auto kPrograms = PassUse::Programs;
 constexpr GraphPass kGraphPasses[] = {
   {"drop_aliases", kGraph, kAlways, is_alias_for_gradients, without_aliases, {},
    "first: no other pass has to look through them"},
-  {"same_results", kGraph, kAlways, is_result_of_loop, results_once, {"drop_aliases"},
+  {"same_loops", kGraph, kAlways, is_result_of_loop, loops_once, {"drop_aliases"},
+   "before results are compared: they are of fewer loops then"},
+  {"same_results", kGraph, kAlways, is_result_of_loop, results_once, {"drop_aliases", "same_loops"},
    "before results get buffers"},
   {"onehot_to_gather", kGraph, kAlways, is_reduction, onehot, {},
    "before outputs get buffers: a mask that is an output too would be read from its buffer, and not be seen"},

@@ -12,6 +12,7 @@
 
 #include "autograd/gradient.h"
 #include "engine/compile.h"
+#include "schedule/rewrite/same_loops.h"
 #include "tensor/activation.h"
 #include "tensor/alias.h"
 #include "tensor/create.h"
@@ -48,9 +49,9 @@ TEST(GraphPasses, WhatEachNeedsStandsBeforeIt) {
 }
 
 // Those with a case below.
-const Names kCases{"same_results",   "drop_aliases",        "onehot_to_gather",
-                   "rewrite_scales", "rewrite_zero_points", "rewrite_winograd",
-                   "fuse_products",  "split_reductions"};
+const Names kCases{"same_loops",       "same_results",   "drop_aliases",
+                   "onehot_to_gather", "rewrite_scales", "rewrite_zero_points",
+                   "rewrite_winograd", "fuse_products",  "split_reductions"};
 
 TEST(GraphPasses, WhatRunsWithoutAProgramHasACase) {
   Names always;
@@ -180,6 +181,96 @@ TEST_F(GraphPassCase, AResultOfALoopIsStoredOnce) {
     EXPECT_TRUE(changed().contains("same_results"));
     for (size_t i = 0; i < want.size(); ++i) ASSERT_NEAR(got[i], want[i], 1e-5) << i;
   }
+}
+
+// An LSTM's gradient reads states and sums that its outputs do not have: the forward pass keeps
+// them, and is not made again.  Steps back from the last one are loops of their own.
+TEST_F(GraphPassCase, WhatAGradientReadsOfStepsIsKeptByTheForwardPass) {
+  constexpr int64_t kSteps = 3, kWidth = 64;
+  const Tensor weights = values({4 * kWidth, kWidth}, 3);
+  const auto losses = [&](const Tensor& x, bool as_loop) {
+    std::vector<Tensor> state(2, full(context_, kFloat32, {2, kWidth}, 0));
+    const auto cell = [&](const Tensor& seen, const std::vector<Tensor>& before) {
+      const Tensor z = matmul(before[0], permute(weights, {1, 0})) * number(x, 0.1);
+      const auto gate = [&](int64_t i) {
+        return slice_axis(z, 1, i * kWidth, (i + 1) * kWidth) + seen;
+      };
+      const Tensor c = sigmoid(gate(0)) * before[1] + sigmoid(gate(1)) * tanh(gate(2));
+      return std::vector<Tensor>{sigmoid(gate(3)) * tanh(c), c};
+    };
+    std::vector<Tensor> h;
+    if (as_loop) {
+      const Recurrence r{kSteps, {{x, 0, false}}, state, {}};
+      h = recur(context_, r, [&](const RecurrenceStep& now) {
+            const std::vector<Tensor> after = cell(now.inputs[0], now.state);
+            return RecurrenceResult{{after[0]}, after};
+          }).outputs;
+    } else {
+      for (int64_t t = 0; t < kSteps; ++t) {
+        state = cell(squeeze(slice_axis(x, 0, t, t + 1), {0}), state);
+        h.push_back(unsqueeze(state[0], {0}));
+      }
+      h = {concat(h, 0)};
+    }
+    return sum(h[0] * h[0], {0, 1, 2});
+  };
+  const auto slopes = [&](bool as_loop) {
+    return [&, as_loop](const Tensor& x) {
+      const Tensor of[] = {losses(x, as_loop)}, by[] = {x, weights};
+      const std::vector<Tensor> found = gradients(of, {}, by);
+      return concat(std::vector<Tensor>{flatten(found[0]), flatten(found[1])}, 0);
+    };
+  };
+  const Ints shape{kSteps, 2, kWidth};
+  const testing::Floats want = testing::floats_of(slopes(false)(values(shape)));
+  for (const bool in_program : {false, true}) {
+    changed();
+    const testing::Floats got =
+        in_program ? of_program(shape, slopes(true)) : realized(shape, slopes(true));
+    EXPECT_TRUE(changed().contains("same_loops"));
+    ASSERT_EQ(got.size(), want.size());
+    for (size_t i = 0; i < want.size(); ++i) ASSERT_NEAR(got[i], want[i], 1e-4) << i;
+  }
+  // Forward, and back: two loops, and one product of a step's state with the weights.
+  const Tensor x = values(shape);
+  const UOp node = slopes(true)(x).node();
+  const ChangedGraph made = same_loops({&node, 1});
+  std::set<const RefCounted*> loops;
+  for (const UOp& u : topological(made.roots))
+    if (u.op() == Op::Scan) loops.insert(scan_part(u).loop.get());
+  EXPECT_EQ(loops.size(), 2U);
+}
+
+// Two loops of which the second needs what the first has made are two.
+TEST_F(GraphPassCase, ALoopThatReadsAnotherIsNotMergedWithIt) {
+  const auto twice = [&](const Tensor& x) {
+    Tensor last = full(context_, kFloat32, {3}, 1);
+    for (int pass = 0; pass < 2; ++pass) {
+      const Tensor by = last;
+      const Recurrence r{4, {{x, 0, false}}, {full(context_, kFloat32, {3}, 0)}, {}};
+      const RecurrenceResult made = recur(context_, r, [&](const RecurrenceStep& now) {
+        const Tensor h = tanh(now.state[0] + now.inputs[0]);
+        return RecurrenceResult{{h * by}, {h}};
+      });
+      last = sum(made.outputs[0], {0}) + made.state[0];
+    }
+    return last;
+  };
+  const auto by_hand = [&](const Tensor& x) {
+    Tensor last = full(context_, kFloat32, {1, 3}, 1);
+    for (int pass = 0; pass < 2; ++pass) {
+      Tensor h = full(context_, kFloat32, {1, 3}, 0), all = h;
+      for (int64_t t = 0; t < 4; ++t) {
+        h = tanh(h + slice_axis(x, 0, t, t + 1));
+        all = all + h * last;
+      }
+      last = all + h;
+    }
+    return last;
+  };
+  const testing::Floats want = testing::floats_of(by_hand(values({4, 3})));
+  for (const testing::Floats& got : {realized({4, 3}, twice), of_program({4, 3}, twice)})
+    for (size_t i = 0; i < want.size(); ++i) ASSERT_NEAR(got[i], want[i], 1e-5) << i;
 }
 
 TEST_F(GraphPassCase, AProductWithAMaskIsARead) {

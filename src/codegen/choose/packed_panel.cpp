@@ -292,21 +292,47 @@ const AccessInfo* PackedPanel::scattered_rows() const {
   return 2 * between <= static_cast<double>(apart) ? rows : nullptr;
 }
 
-// A tile of such rows meets all panels, if the second level of cache holds these.
-bool PackedPanel::are_rows_scattered() const {
-  if (!panel_.in_place || panel_.steps || panel_.column_range == lane_ || !scattered_rows())
-    return false;
-  const double bytes = panel_.load->elements * static_cast<double>(edit_.table().widest_bytes);
+// Rows that lie side by side while each step is in another page (a gradient of weights sums over
+// rows of both operands): no processor fetches such ahead, and no near cache holds them.
+const AccessInfo* PackedPanel::rows_in_pages() const {
+  const AccessInfo* rows = rows_operand();
+  if (!rows || words_.range >= 0 || cuts_.inner_row == cuts_.outer_row) return nullptr;
+  const int64_t bytes = rows->node.dtype().bytes();
+  if (rows->strides[row_] != 1 ||
+      rows->elements * static_cast<double>(bytes) <= static_cast<double>(edit_.machine().l2_bytes))
+    return nullptr;
+  for (size_t i = 0; i < rows->strides.size(); ++i) {
+    const int64_t stride = rows->strides[i];
+    const bool is_step = (reduction_.own & bit(i)) && edit_.const_extent(i) != 1;
+    if (stride == kOpaqueStride || (is_step && std::abs(stride) * bytes < kPageBytes))
+      return nullptr;
+  }
+  return rows;
+}
+
+// A tile of rows that are far meets all panels, if the second level of cache holds these.
+bool PackedPanel::are_rows_far() const {
+  if (panel_.steps) return false;
+  const bool are_scattered = panel_.in_place && counts_panels() && scattered_rows();
+  if (!are_scattered && !rows_in_pages()) return false;
+  double bytes = panel_.load->elements * static_cast<double>(edit_.table().widest_bytes);
+  for (size_t i = 0; i < edit_.kernel().ranges.size(); ++i)
+    if (i != lane_ && i != panel_.column_range && !(reduction_.own & bit(i)) &&
+        panel_.load->strides[i] != 0)
+      bytes /= edit_.extent(i);  // each has panels of its own
   return bytes <= kPartOfPanels * static_cast<double>(edit_.machine().l2_bytes);
 }
 
 // They are laid out side by side for many panels: each tile of them or, where the panels are
 // outside, all at once, which each panel reads from the last level at worst; not where each of the
 // pieces that cores share would do so again.
-void PackedPanel::stage_scattered_rows() {
-  const AccessInfo* rows = scattered_rows();
+void PackedPanel::stage_far_rows() {
+  const AccessInfo* in_pages = nest_.has_panels_inside ? rows_in_pages() : nullptr;
+  const AccessInfo* rows = in_pages ? in_pages : scattered_rows();
+  const int64_t columns = counts_panels() ? 1 : tile_.vectors * edit_.lanes();  // of a panel
+  const double panels = edit_.extent(panel_.column_range) / static_cast<double>(columns);
   if (!rows || !can_stage(edit_, *rows, row_) ||
-      edit_.extent(panel_.column_range) < kPanelsOfCopy ||
+      panels < (in_pages ? kReadAgainMin : kPanelsOfCopy) ||
       (!nest_.has_panels_inside && edit_.machine().cores > 1))
     return;
   std::vector<int64_t> layout;
@@ -462,7 +488,7 @@ void PackedPanel::order_loops() {
   if (cuts_.panels != cuts_.column_blocks) add(cuts_.column_blocks);
   if (panel_.steps) add(cuts_.blocks);
   nest_.has_panels_inside = panel_.steps != 0 || are_rows_first() || are_rows_shared() ||
-                            are_rows_in_memory() || is_result_streamed() || are_rows_scattered();
+                            are_rows_in_memory() || is_result_streamed() || are_rows_far();
   nest_.outside = last();
   const bool has_panels = cuts_.vectors != cuts_.panels;
   if (!nest_.has_panels_inside && has_panels) add(cuts_.panels);
@@ -525,8 +551,8 @@ void PackedPanel::fill_panel() {
 void PackedPanel::copy_rows() {
   if (cuts_.inner_row == cuts_.outer_row) return;
   // A copy that one panel alone would be multiplied with costs more than what it saves.
-  if (!panel_.steps && scattered_rows()) {
-    stage_scattered_rows();
+  if (!panel_.steps && (scattered_rows() || (nest_.has_panels_inside && rows_in_pages()))) {
+    stage_far_rows();
   } else if (nest_.has_panels_inside) {
     stage_rows();
   } else if (counts_panels() && edit_.extent(panel_.column_range) >= kPanelsOfCopy) {

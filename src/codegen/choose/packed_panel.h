@@ -74,8 +74,9 @@ class PackedPanel {
   void stage_rows();
   void stage_all_rows();
   const AccessInfo* scattered_rows() const;
-  bool are_rows_scattered() const;
-  void stage_scattered_rows();
+  const AccessInfo* rows_in_pages() const;
+  bool are_rows_far() const;
+  void stage_far_rows();
   void prefetch_panel();
   bool are_panels_colliding() const;
   void prefetch_tiles(int64_t inside);

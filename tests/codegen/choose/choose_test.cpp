@@ -117,6 +117,24 @@ TEST_F(ChoiceTest, RowsInMemoryAreWalkedOnce) {
   EXPECT_FALSE(has_panels_outside(held * 2));
 }
 
+// A gradient of weights that is subtracted from them as it is summed: a step of the rows is a page
+// from the last, so a tile of them is copied, and meets all columns before the next.
+TEST_F(ChoiceTest, RowsWhoseStepsArePagesApartAreCopiedOnce) {
+  const Machine target = avx512_machine();
+  const auto list = [&](int64_t steps, int64_t rows) {
+    const Tensor weights = make_placeholder(context_, kFloat32, {rows, 256});
+    const Tensor out = make_placeholder(context_, kFloat32, {steps, rows});
+    const Tensor in = make_placeholder(context_, kFloat32, {steps, 256});
+    const UOp stored = sub(weights, matmul(permute(out, {1, 0}), in)).node();
+    const Schedule schedule = make_schedule({&stored, 1}, target);
+    return to_text(choose_options(prepare_kernel(schedule.kernels.front().kernel, target), target));
+  };
+  const int64_t far = 2 * target.l2_bytes / (512 * 4);  // rows of 512 steps
+  for (const char* part : {"ORDER r0 r1 r2", "STAGE p2 all", "STAGE p1 r0"})
+    EXPECT_NE(list(512, far).find(part), std::string::npos) << part << ": " << list(512, far);
+  EXPECT_EQ(list(512, 512).find(" all "), std::string::npos) << "they are near: " << list(512, 512);
+}
+
 // A residual that is larger than the cache is fetched for the tile that comes next.
 TEST_F(ChoiceTest, AnEpilogueIsFetchedAhead) {
   const Machine target = avx512_machine();
