@@ -25,6 +25,9 @@ constexpr int64_t kProductsOfTurn = 64;  // in registers, of a loop over steps
 constexpr int64_t kWays = 16;            // lines of a set of the second level of cache
 constexpr int64_t kRowsOfShare = 8;      // of a tile whose panels come from the second level
 constexpr double kApartSeconds = 20e-6;  // that lie between the moments when cores begin a kernel
+// Bytes from one load to the next up to which a processor fetches the one after (Intel 64 and IA-32
+// Architectures Optimization Reference Manual, "Data Prefetching to L1 Data Cache").
+constexpr int64_t kStrideFetched = 2048;
 constexpr int64_t kStepsOfPartMin = 16;  // of a panel that is cut to fit
 
 // About kReducedBlock steps: as many in each block if they can be, so that no block needs guards.
@@ -292,9 +295,9 @@ const AccessInfo* PackedPanel::scattered_rows() const {
   return 2 * between <= static_cast<double>(apart) ? rows : nullptr;
 }
 
-// Rows that lie side by side while each step is in another page (a gradient of weights sums over
+// Rows that lie side by side while each step is far from the last (a gradient of weights sums over
 // rows of both operands): no processor fetches such ahead, and no near cache holds them.
-const AccessInfo* PackedPanel::rows_in_pages() const {
+const AccessInfo* PackedPanel::strided_rows() const {
   const AccessInfo* rows = rows_operand();
   if (!rows || words_.range >= 0 || cuts_.inner_row == cuts_.outer_row) return nullptr;
   const int64_t bytes = rows->node.dtype().bytes();
@@ -304,7 +307,7 @@ const AccessInfo* PackedPanel::rows_in_pages() const {
   for (size_t i = 0; i < rows->strides.size(); ++i) {
     const int64_t stride = rows->strides[i];
     const bool is_step = (reduction_.own & bit(i)) && edit_.const_extent(i) != 1;
-    if (stride == kOpaqueStride || (is_step && std::abs(stride) * bytes < kPageBytes))
+    if (stride == kOpaqueStride || (is_step && std::abs(stride) * bytes <= kStrideFetched))
       return nullptr;
   }
   return rows;
@@ -314,7 +317,7 @@ const AccessInfo* PackedPanel::rows_in_pages() const {
 bool PackedPanel::are_rows_far() const {
   if (panel_.steps) return false;
   const bool are_scattered = panel_.in_place && counts_panels() && scattered_rows();
-  if (!are_scattered && !rows_in_pages()) return false;
+  if (!are_scattered && !strided_rows()) return false;
   double bytes = panel_.load->elements * static_cast<double>(edit_.table().widest_bytes);
   for (size_t i = 0; i < edit_.kernel().ranges.size(); ++i)
     if (i != lane_ && i != panel_.column_range && !(reduction_.own & bit(i)) &&
@@ -327,18 +330,31 @@ bool PackedPanel::are_rows_far() const {
 // outside, all at once, which each panel reads from the last level at worst; not where each of the
 // pieces that cores share would do so again.
 void PackedPanel::stage_far_rows() {
-  const AccessInfo* in_pages = nest_.has_panels_inside ? rows_in_pages() : nullptr;
-  const AccessInfo* rows = in_pages ? in_pages : scattered_rows();
-  const int64_t columns = counts_panels() ? 1 : tile_.vectors * edit_.lanes();  // of a panel
-  const double panels = edit_.extent(panel_.column_range) / static_cast<double>(columns);
+  const AccessInfo* strided = strided_rows();
+  const AccessInfo* rows = strided ? strided : scattered_rows();
   if (!rows || !can_stage(edit_, *rows, row_) ||
-      panels < (in_pages ? kReadAgainMin : kPanelsOfCopy) ||
       (!nest_.has_panels_inside && edit_.machine().cores > 1))
     return;
+  const std::vector<KernelRange>& ranges = edit_.kernel().ranges;
+  const int64_t columns = counts_panels() ? 1 : tile_.vectors * edit_.lanes();  // of a panel
+  double panels = edit_.extent(panel_.column_range) / static_cast<double>(columns);
+  // Without panels inside, the copy is made in the innermost loop around the panels that the rows
+  // step with, for all loops inside of that.
+  int64_t place = nest_.has_panels_inside ? cuts_.outer_row : -1;
+  RangeSet around = 0;
+  if (!nest_.has_panels_inside && nest_.outside >= 0)
+    for (const int64_t r : nest_.order) {
+      const size_t i = edit_.kernel().find_range(r);
+      const bool steps = i < ranges.size() && rows->strides[i] != 0;
+      if (steps) place = r, around |= bit(i);
+      panels = steps || i == ranges.size() ? panels : panels * edit_.extent(i);
+      if (r == nest_.outside) break;
+    }
+  if (panels < (strided ? kReadAgainMin : kPanelsOfCopy)) return;
   std::vector<int64_t> layout;
   auto bytes = static_cast<double>(rows->node.dtype().bytes());
-  for (size_t i = 0; i < edit_.kernel().ranges.size(); ++i) {
-    if (rows->strides[i] == 0) continue;
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    if (rows->strides[i] == 0 || (around & bit(i))) continue;
     bytes *= edit_.extent(i);
     if (i != row_ && !(reduction_.own & bit(i))) layout.push_back(edit_.number(i));
   }
@@ -350,7 +366,6 @@ void PackedPanel::stage_far_rows() {
   }
   for (const int64_t step : nest_.steps) layout.push_back(step);
   layout.push_back(cuts_.inner_row);
-  const int64_t place = nest_.has_panels_inside ? cuts_.outer_row : nest_.outside;
   const int64_t param = rows->node.src(0).int_arg();
   fill_with_lanes(edit_, edit_.new_stage({OptionKind::Stage, place, param, layout, 0, false}));
 }
@@ -410,18 +425,23 @@ void PackedPanel::prefetch_tiles(int64_t inside) {
 
 // What a tile's sums are combined with (a residual, the input of a derivative) lies in short pieces
 // far from each other, which no processor guesses: it is fetched while the tile before is summed.
+// So are the places that sums are stored to, while they are formed, unless these are stored past
+// the caches.
 void PackedPanel::prefetch_epilogue() {
   const auto l2 = static_cast<double>(edit_.machine().l2_bytes);
+  const auto bypassed = static_cast<double>(edit_.machine().bypass_bytes);
   int64_t of_tiles = -1;  // the innermost loop outside of the sum
   for (const KernelRange& r : edit_.now().ranges) {
     if (r.reduced) break;
     if (r.kind == RangeKind::Loop) of_tiles = r.range.int_arg();
   }
   for (const AccessInfo& a : edit_.table().accesses) {
-    if (a.store || a.inside_reduction || a.strides[lane_] == 0 || a.strides[row_] == 0) continue;
-    const auto bytes = static_cast<double>(a.node.dtype().bytes());
+    if (a.inside_reduction || a.strides[lane_] == 0 || a.strides[row_] == 0) continue;
+    const double bytes =
+        a.elements * static_cast<double>((a.store ? a.node.src(1) : a.node).dtype().bytes());
+    if (bytes < l2 || (a.store && (panel_.steps || (bypassed > 0 && bytes > bypassed)))) continue;
     const Option option{OptionKind::Prefetch, of_tiles, a.node.src(0).int_arg(), {}, 0, false};
-    if (a.elements * bytes >= l2 && can_prefetch(edit_.now(), option)) edit_.apply(option);
+    if (can_prefetch(edit_.now(), option)) edit_.apply(option);
   }
 }
 
@@ -551,7 +571,7 @@ void PackedPanel::fill_panel() {
 void PackedPanel::copy_rows() {
   if (cuts_.inner_row == cuts_.outer_row) return;
   // A copy that one panel alone would be multiplied with costs more than what it saves.
-  if (!panel_.steps && (scattered_rows() || (nest_.has_panels_inside && rows_in_pages()))) {
+  if (!panel_.steps && (scattered_rows() || strided_rows())) {
     stage_far_rows();
   } else if (nest_.has_panels_inside) {
     stage_rows();

@@ -74,7 +74,7 @@ class PackedPanel {
   void stage_rows();
   void stage_all_rows();
   const AccessInfo* scattered_rows() const;
-  const AccessInfo* rows_in_pages() const;
+  const AccessInfo* strided_rows() const;
   bool are_rows_far() const;
   void stage_far_rows();
   void prefetch_panel();
