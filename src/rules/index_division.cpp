@@ -21,21 +21,16 @@ struct Division {
   Affine quotient, rest;
 };
 std::optional<Division> divide_by_neighbour(const Affine& sum, int64_t c, const Match& m) {
-  Division out{{}, {sum.constant, {}}};
-  for (const AffineTerm& t : sum.terms) {
-    const bool is_near = t.coefficient > c / 2 && t.coefficient < c;
-    out.rest.terms.push_back({t.atom, is_near ? t.coefficient - c : t.coefficient});
-    if (is_near) out.quotient.terms.push_back({t.atom, 1});
-  }
-  if (out.quotient.terms.empty()) return std::nullopt;
-  const auto q = common_quotient(m.cache().of(out.rest), c);
-  int64_t offset = 0;
-  if (!q || __builtin_mul_overflow(*q, -c, &offset)) return std::nullopt;
-  const auto rest = add_scaled(out.rest, {offset, {}}, 1);
-  if (!rest) return std::nullopt;
-  out.quotient.constant = *q;
-  out.rest = *rest;
-  return out;
+  Affine taken;
+  for (const AffineTerm& t : sum.terms)
+    if (t.coefficient > c / 2 && t.coefficient < c) taken.terms.push_back({t.atom, 1});
+  const auto rest = add_scaled(sum, taken, -c);
+  const auto q =
+      taken.terms.empty() || !rest ? std::nullopt : common_quotient(m.cache().of(*rest), c);
+  if (!q) return std::nullopt;
+  taken.constant = *q;
+  const auto last = add_scaled(sum, taken, -c);
+  return last ? std::optional(Division{taken, *last}) : std::nullopt;
 }
 
 UOp divide_by_constant(const Affine& sum, int64_t c, const Match& m) {

@@ -59,12 +59,13 @@ bool are_cheap(const std::vector<Tensor>& yes, const std::vector<Tensor>& no) {
   std::vector<UOp> waiting;
   for (const auto* list : {&yes, &no})
     for (const Tensor& t : *list) waiting.push_back(t.node());
-  NodeSet seen;
+  if (waiting.empty()) return true;
+  const uint64_t visit = waiting.front().graph().next_visit();
   double elements = 0;
   while (!waiting.empty()) {
     const UOp u = std::move(waiting.back());
     waiting.pop_back();
-    if (!seen.insert(u.node()) || has_memory(u)) continue;
+    if (std::exchange(u.node()->visit, visit) == visit || has_memory(u)) continue;
     waiting.insert(waiting.end(), u.src().begin(), u.src().end());
     if (has(u.op(), kMovement)) continue;
     if (u.op() == Op::Call || (!has(u.op(), kElementwise) && !u.src().empty())) return false;
@@ -126,9 +127,8 @@ Rounds collect(const Tensor& rounds, int64_t most, const std::vector<Tensor>& st
   std::vector<UOp> first;
   std::vector<Tensor> now;
   for (size_t i = 0; i < before.size(); ++i) {
-    require(known.of(before[i].node()).on_steps.empty() && !is_empty(before[i]),
-            Status::Unsupported, "a loop whose rounds the run counts of a state of shape ",
-            before[i].shape(),
+    require(known.of(before[i].node()).on_steps.empty() && !is_empty(before[i]), Status::Unsupported,
+            "a loop whose rounds the run counts of a state of shape ", before[i].shape(),
             is_empty(before[i]) ? ", without elements" : " that another loop's rounds make");
     first.push_back(stored_whole(contiguous(before[i])));
     now.emplace_back(

@@ -315,12 +315,14 @@ def windows_pads_and_places_over_what_was_found():
                  node("Conv", ["n", "filters"], ["conv"], pads=[1, 1], strides=[2]), node("Relu", ["conv"], ["relu"]),
                  node("Conv", ["relu", "more"], ["again"], pads=[2, 2], dilations=[2]),
                  node("MaxPool", ["n"], ["pool"], kernel_shape=[3], pads=[1, 1], strides=[2], ceil_mode=1),
-                 node("AveragePool", ["n"], ["mean"], kernel_shape=[3], pads=[1, 1])],
+                 node("AveragePool", ["n"], ["mean"], kernel_shape=[3], pads=[1, 1]),
+                 node("Reshape", ["y", "pairs"], ["grid"]), node("GridSample", ["picture", "grid"], ["sampled"])],
                 [("x", FLOAT, (40, 6)), ("c", BOOL, (40,))],
                 [("padded", FLOAT, 2), ("most", INT64, 2), ("least", INT64, 1), ("hard", FLOAT, 2), ("again", FLOAT, 3),
-                 ("pool", FLOAT, 3), ("mean", FLOAT, 3)],
+                 ("pool", FLOAT, 3), ("mean", FLOAT, 3), ("sampled", FLOAT, 4)],
                 pads=np.int64([2, 1]), first=np.int64([0]), filters=rng.standard_normal((5, 6, 3)).astype(np.float32),
-                more=rng.standard_normal((4, 5, 3)).astype(np.float32))
+                more=rng.standard_normal((4, 5, 3)).astype(np.float32), pairs=np.int64([1, -1, 3, 2]),
+                picture=rng.standard_normal((1, 2, 5, 4)).astype(np.float32))
     for share in (0.1, 0.5, 1, 0.05):
         both.check(rng.integers(-3, 4, (40, 6)).astype(np.float32), np.append(rng.random(39) < share, True), tolerance=1e-4)
 
