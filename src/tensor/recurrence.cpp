@@ -7,11 +7,10 @@
 #include "base/error.h"
 #include "schedule/scans.h"
 #include "schedule/schedule.h"
-#include "tensor/control.h"
+#include "tensor/counted_recurrence.h"
 #include "tensor/create.h"
 #include "tensor/custom.h"
 #include "tensor/elementwise.h"
-#include "tensor/indexing.h"
 #include "tensor/joining.h"
 #include "tensor/movement.h"
 
@@ -127,30 +126,6 @@ std::optional<RecurrenceResult> looped(const Ref<Context>& context, const Recurr
   return all;
 }
 
-// Steps of which there may be none, as many as the run finds: rounds that it counts.
-RecurrenceResult counted(const Ref<Context>& context, const Recurrence& r,
-                         const RecurrenceFunction& step) {
-  const Tensor steps = size_tensor(context, r.steps), one = full_bits(context, kInt64, {}, 1);
-  const auto round = [&](const Tensor& number, const std::vector<Tensor>& state) {
-    RecurrenceStep now{{}, state};
-    const Tensor from_end = steps - number - one;
-    for (const Sequence& s : r.sequences) {
-      const Tensor place = reshape(s.reverse ? from_end : number, {1});
-      now.inputs.push_back(squeeze(gather(s.tensor, place, s.axis), {s.axis}));
-    }
-    RecurrenceResult made = step(now);
-    return Round{std::move(made.state), full(context, kBool, {}, 1), std::move(made.outputs)};
-  };
-  Dependences known;
-  Rounds made = collect(steps, upper_bound(r.steps), r.state, known, round);
-  for (size_t i = 0; i < made.collected.size(); ++i) {
-    made.collected[i] = slice_axis(made.collected[i], 0, 0, r.steps);
-    if (!r.is_backwards.empty() && r.is_backwards[i])
-      made.collected[i] = flip(made.collected[i], {0});
-  }
-  return {std::move(made.collected), std::move(made.state)};
-}
-
 bool is_empty(const Tensor& x) {
   return std::ranges::any_of(x.shape(), [](const Dim& d) { return d.is(0); });
 }
@@ -172,7 +147,7 @@ std::optional<RecurrenceResult> recur_as_loop(const Ref<Context>& context,
   }
   for (const Tensor& s : recurrence.state) any_empty |= is_empty(s);
   if (steps.is(1) || any_empty) return std::nullopt;
-  if (!steps.is_const() && lower_bound(steps) < 1) return counted(context, recurrence, step);
+  if (!steps.is_const() && lower_bound(steps) < 1) return recur_in_run(context, recurrence, step);
   return looped(context, recurrence, step);
 }
 
