@@ -127,8 +127,9 @@ Rounds collect(const Tensor& rounds, int64_t most, const std::vector<Tensor>& st
   std::vector<UOp> first;
   std::vector<Tensor> now;
   for (size_t i = 0; i < before.size(); ++i) {
-    require(known.of(before[i].node()).on_steps.empty() && !is_empty(before[i]), Status::Unsupported,
-            "a loop whose rounds the run counts of a state of shape ", before[i].shape(),
+    require(known.of(before[i].node()).on_steps.empty() && !is_empty(before[i]),
+            Status::Unsupported, "a loop whose rounds the run counts of a state of shape ",
+            before[i].shape(),
             is_empty(before[i]) ? ", without elements" : " that another loop's rounds make");
     first.push_back(stored_whole(contiguous(before[i])));
     now.emplace_back(
