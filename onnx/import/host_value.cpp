@@ -4,7 +4,6 @@
 #include <unordered_map>
 
 #include "base/error.h"
-#include "engine/compile.h"
 #include "engine/realize.h"
 #include "ir/bounds.h"
 #include "ir/build.h"

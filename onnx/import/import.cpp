@@ -16,7 +16,6 @@
 #include "onnx/import/narrow.h"
 #include "onnx/import/table.h"
 #include "schedule/schedule.h"
-#include "tensor/control.h"
 #include "tensor/create.h"
 #include "tensor/custom.h"
 #include "tensor/elementwise.h"
