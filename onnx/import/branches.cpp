@@ -39,7 +39,7 @@ class RefusedBranch : public CustomOp {
 // What stands for a branch of the outputs `like` that cannot be built.
 Values refused_branch(Call& c, const Tensor& condition, const std::string& why,
                       const Values& like) {
-  if (is_of_open_step(condition))
+  if (!c.importer().dependence(condition).on_steps.empty())
     c.unsupported("its condition depends on a loop's round and a branch cannot be computed: ", why);
   const Tensors tensors = flat(like);
   return formed(like, call_custom(c.context(), make_ref<RefusedBranch>(c.node(), why, tensors),
@@ -82,7 +82,7 @@ std::optional<Values> branch(Call& c, const Graph& graph, const Tensor& conditio
 Tensors chosen_of(Call& c, const Tensor& condition, Tensors yes, Tensors no) {
   std::vector<Shape> sizes;
   for (size_t i = 0; i < yes.size(); ++i) sizes.push_back(fit(c, condition, yes[i], no[i]));
-  Tensors chosen = choose(condition, yes, no, c.importer().guard());
+  Tensors chosen = choose(condition, yes, no, c.importer().dependences(), c.importer().guard());
   for (size_t i = 0; i < chosen.size(); ++i)
     if (!sizes[i].empty())
       chosen[i] = shrink(chosen[i], Shape(sizes[i].size(), tiny::Dim(0)), sizes[i]);

@@ -119,7 +119,7 @@ std::optional<Values> loop_by_steps(Call& c, const Loop& loop, int64_t rounds) {
 int64_t most_rounds(Call& c) {
   if (!c.has(0)) return INT64_MAX;
   if (c.known(0)) return c.integer(0);
-  return depends_on_input(c.in(0).node()) ? INT64_MAX : upper_bound(c.size(0));
+  return c.importer().dependence(c.in(0)).on_data() ? INT64_MAX : upper_bound(c.size(0));
 }
 
 // A loop whose rounds the run counts; `may_end`: where one may be the last before their number is
@@ -142,14 +142,14 @@ Values loop_in_run(Call& c, const Loop& loop, bool may_end) {
   if (c.importer().guard()) rounds = where(c.importer().guard(), rounds, number(0));
   const Values state = state_before(c, loop);
   Values scanned;
-  const Rounds made =
-      collect(rounds, most, flat(state), [&](const Tensor& round, const Tensors& now) {
-        const LoopRound one = one_round(c, loop, round, formed(state, now));
-        if (!may_end) check_goes_on(c, one.condition);
-        check_form(c, state, one.state);
-        scanned = one.scanned;
-        return Round{flat(one.state), one.condition, flat(one.scanned)};
-      });
+  const Rounds made = collect(rounds, most, flat(state), c.importer().dependences(),
+                              [&](const Tensor& round, const Tensors& now) {
+                                const LoopRound one = one_round(c, loop, round, formed(state, now));
+                                if (!may_end) check_goes_on(c, one.condition);
+                                check_form(c, state, one.state);
+                                scanned = one.scanned;
+                                return Round{flat(one.state), one.condition, flat(one.scanned)};
+                              });
   Values out = formed(state, made.state);
   if (loop.scanned == 0) return out;
   const tiny::Dim count = c.importer().computed_size(made.count, tiny::Dim(most), c.node());

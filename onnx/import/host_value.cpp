@@ -4,7 +4,6 @@
 #include <unordered_map>
 
 #include "base/error.h"
-#include "engine/compile.h"
 #include "engine/realize.h"
 #include "ir/bounds.h"
 #include "ir/build.h"
@@ -352,24 +351,6 @@ std::optional<HostTensor> numbers_of(const std::vector<UOp>& elements, const Ten
     bits.push_back(e.const_bits());
   }
   return packed(like.dtype(), const_dims(like.shape()), bits);
-}
-
-bool depends_on_input(const UOp& root) {
-  std::vector<const ScanLoop*> begun, ended;
-  for (const UOp& node : topological({&root, 1}, has_memory)) {
-    if (is_input(node)) return true;
-    if (node.op() == Op::ScanStep) begun.push_back(scan_part(node).loop.get());
-    if (node.op() == Op::Scan && !has_memory(node)) ended.push_back(scan_part(node).loop.get());
-  }
-  // What a step of a loop sees.
-  return std::ranges::any_of(
-      begun, [&](const ScanLoop* loop) { return !std::ranges::count(ended, loop); });
-}
-
-bool depends_on_variable(const UOp& root) {
-  for (const UOp& node : topological({&root, 1}, has_memory))
-    if (node.op() == Op::Variable) return true;
-  return false;
 }
 
 Ints integers_of(const HostTensor& tensor) {

@@ -24,10 +24,6 @@ std::optional<std::vector<UOp>> host_expressions(const UOp& root, int64_t elemen
 // The elements of a tensor of this dtype and shape as numbers; none unless all are.
 std::optional<HostTensor> numbers_of(const std::vector<UOp>& elements, const Tensor& like);
 
-// Whether a program's input reaches `root`; whether a Variable does, shapes included.
-bool depends_on_input(const UOp& root);  // or on a step of a loop that is being imported
-bool depends_on_variable(const UOp& root);
-
 // Elements as integers (bools as 0 and 1) or as floats.
 Ints integers_of(const HostTensor& tensor);
 std::vector<double> reals_of(const HostTensor& tensor);

@@ -16,7 +16,6 @@
 #include "onnx/import/narrow.h"
 #include "onnx/import/table.h"
 #include "schedule/schedule.h"
-#include "tensor/control.h"
 #include "tensor/create.h"
 #include "tensor/custom.h"
 #include "tensor/elementwise.h"
@@ -230,7 +229,7 @@ Value Importer::constant(const TensorData& tensor) {
 }
 
 Shape Importer::host_sizes_of(const Tensor& tensor, const std::string& what) {
-  if (depends_on_variable(tensor.node()) && tensor.dtype() == kInt64)
+  if (dependence(tensor).on_variable && tensor.dtype() == kInt64)
     if (const auto elements = host_expressions(tensor.node(), kFoldedMax)) {
       Shape sizes;
       for (const UOp& e : *elements) sizes.emplace_back(e);
@@ -240,15 +239,16 @@ Shape Importer::host_sizes_of(const Tensor& tensor, const std::string& what) {
 }
 
 HostTensor Importer::host_value_of(const Tensor& tensor, const std::string& what) {
-  if (auto value = host_value(tensor.node(), kHostMax)) return std::move(*value);
-  if (!depends_on_input(tensor.node()) && depends_on_variable(tensor.node())) {
+  const Dependence& on = dependence(tensor);
+  if (!on.on_data() && !on.on_variable)
+    if (auto value = host_value(tensor.node(), kHostMax)) return std::move(*value);
+  if (!on.on_data() && on.on_variable) {
     const auto elements = host_expressions(tensor.node(), kFoldedMax);
     if (elements)
       if (auto value = numbers_of(*elements, tensor)) return std::move(*value);
     throw_free({&tensor.node(), 1}, what);
   }
-  require(!depends_on_input(tensor.node()), Status::Unsupported, what,
-          " decides a shape and depends on input data");
+  require(!on.on_data(), Status::Unsupported, what, " decides a shape and depends on input data");
   const Ints shape = dims_of(tensor);
   const int64_t count = element_count(shape, "a shape operand");
   const HostRoom room(*context_, count, tensor.dtype().bytes());
@@ -259,11 +259,10 @@ HostTensor Importer::host_value_of(const Tensor& tensor, const std::string& what
 
 // The number of elements that `count` (int64, one element) will say, at most `most`.
 tiny::Dim Importer::computed_size(const Tensor& count, const tiny::Dim& most, const Node& node) {
-  if (auto value = host_value(count.node(), kHostMax)) return integers_of(*value).at(0);
-  if (!depends_on_input(count.node()) && !depends_on_variable(count.node()))
-    return integers_of(host_value_of(count, "its count")).at(0);
+  const Dependence& on = dependence(count);
+  if (!on.on_data() && !on.on_variable) return integers_of(host_value_of(count, "its count")).at(0);
   require(has_computed_sizes_, Status::Unsupported, "input data decides the size of its result");
-  require(!is_of_open_step(count), Status::Unsupported,
+  require(on.on_steps.empty(), Status::Unsupported,
           "data decides the size of its result, in a loop");
   const std::string name = cat('#', node.name.empty() ? node.op_type : node.name);
   std::string unused = name;
@@ -296,9 +295,10 @@ bool Importer::are_computed(const std::vector<std::string>& variables) const {
          std::ranges::all_of(variables, [&](const std::string& name) { return is_computed(name); });
 }
 
-bool Importer::is_decided_by_data(const Tensor& tensor) const {
-  if (depends_on_input(tensor.node())) return true;
-  if (computed_sizes_.empty()) return false;
+bool Importer::is_decided_by_data(const Tensor& tensor) {
+  const Dependence& on = dependence(tensor);
+  if (on.on_data()) return true;
+  if (computed_sizes_.empty() || !on.on_variable) return false;
   return std::ranges::any_of(topological({&tensor.node(), 1}, has_memory), [&](const UOp& u) {
     return u.op() == Op::Variable && is_computed(u.variable_arg().name);
   });
@@ -509,7 +509,7 @@ Values Importer::subgraph(const Graph& graph, const Values& inputs) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     Value value = inputs[i];
     if (const Tensor& tensor = inputs[i].tensor) {
-      const Value known = folded(tensor, !depends_on_input(tensor.node()));
+      const Value known = folded(tensor, !dependence(tensor).on_data());
       value.tensor = known.tensor;
       value.known = known.known;
     }

@@ -19,6 +19,7 @@
 #include "onnx/model.h"
 #include "onnx/texts.h"
 #include "schedule/computed_variable.h"
+#include "tensor/dependence.h"
 
 namespace tiny::onnx {
 
@@ -98,7 +99,9 @@ class Importer {
   // Whether a size is one of these, known by its greatest value before.
   bool is_computed(const tiny::Dim& size) const;
   // Whether inputs' elements decide it, or such sizes do.
-  bool is_decided_by_data(const Tensor& tensor) const;
+  bool is_decided_by_data(const Tensor& tensor);
+  const Dependence& dependence(const Tensor& tensor) { return dependences_.of(tensor.node()); }
+  Dependences& dependences() { return dependences_; }
 
   // The texts of constants; where runs have theirs, if whoever imports can say.
   Texts& texts() { return *text_.constants; }
@@ -164,6 +167,7 @@ class Importer {
   std::vector<UnsupportedNode> unsupported_;
   bool has_computed_sizes_ = false;
   std::vector<ComputedVariable> computed_sizes_;
+  Dependences dependences_;
 };
 
 }  // namespace tiny::onnx

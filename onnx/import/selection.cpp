@@ -87,18 +87,29 @@ Tensors import_unique(Call& c) {
     axis = axis_of(c.attr("axis"), x.rank());
   else
     x = flatten(x);
-  const int64_t n = dim_of(x, axis);
+  const auto along = static_cast<size_t>(axis);
   const bool by_place = !c.flag("sorted", true);
+  // Of as many rows as the run finds all that there may be are compared.
+  const tiny::Dim present = x.shape()[along];
+  const bool is_found = c.importer().is_computed(present);
+  if (is_found) {
+    Shape more(x.shape().size(), tiny::Dim(0));
+    more[along] = upper_bound(present) - present;
+    x = contiguous(pad(x, Shape(more.size(), tiny::Dim(0)), more));
+  }
+  const int64_t n = dim_of(x, axis);
   if (n == 0) {
     const Tensor none = full(c.context(), kInt64, {0}, 0);
     return {x, none, none, none};
   }
   Tensor rows = move_axis(x, axis, 0);
   if (x.rank() > 1) rows = flatten(rows, 1);
-  const Unique found = unique(rows, by_place);
+  const Unique found =
+      unique(rows, by_place, is_found ? size_tensor(c.context(), present) : Tensor());
   const tiny::Dim count = c.importer().computed_size(found.count, n, c.node());
   const Tensor first = shrink(found.first, {0}, {count});
-  return {gather(x, first, axis), first, found.inverse, shrink(found.counts, {0}, {count})};
+  return {gather(x, first, axis), first, shrink(found.inverse, {0}, {present}),
+          shrink(found.counts, {0}, {count})};
 }
 
 constexpr int64_t kNow = kNewestOpset;

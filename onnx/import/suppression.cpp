@@ -40,8 +40,9 @@ Tensor longer(const Tensor& x, int64_t axis, const tiny::Dim& more) {
 }
 
 // Positions [rows, rounds] of the boxes that are taken, -1 where there are none.
-Tensor taken_by(const Question& q) {
-  const Tensor taken = suppress_overlaps(q.boxes, q.scores, q.most, q.overlap, q.wanted, q.options);
+Tensor taken_by(Call& c, const Question& q) {
+  const Tensor taken = suppress_overlaps(q.boxes, q.scores, q.most, q.overlap, q.wanted, q.options,
+                                         c.importer().dependences());
   return transpose(flatten(taken, 1), 0, 1);
 }
 
@@ -110,7 +111,8 @@ Tensor taken_of_few(Call& c, Question q) {
     const Tensor lowest = tiny::number(scores, -std::numeric_limits<double>::infinity());
     const Tensor best = top_k(where(wanted, scores, lowest), most_looked_at, 1, true).indices;
     const Tensor none = full(c.context(), kInt64, best.shape(), 0);
-    const Tensor chosen = choose(few, {none}, {best}, c.importer().guard())[0];
+    const Tensor chosen =
+        choose(few, {none}, {best}, c.importer().dependences(), c.importer().guard())[0];
     const Tensor first = longer(chosen, 1, groups * kGroup - most_looked_at);
     looked_at = where(few, looked_at, slice_axis(first, 1, 0, length));
     are_there = where(few, are_there, take_along_axis(wanted, looked_at, 1));
@@ -121,7 +123,7 @@ Tensor taken_of_few(Call& c, Question q) {
   first.scores = unsqueeze(take_along_axis(scores, looked_at, 1), {1});
   first.wanted = unsqueeze(are_there, {1});
   first.options.rounds = minimum(rounds, length);
-  const Tensor taken = taken_by(first);
+  const Tensor taken = taken_by(c, first);
   Tensor is_taken = less_equal(zero, taken);
   Tensor did = few;
   if (has_window) {
@@ -139,7 +141,7 @@ Tensor taken_of_few(Call& c, Question q) {
   q.wanted = bit_and(slice_axis(q.wanted, 2, 0, rest), invert(did));
   q.most = where(did, zero, q.most);
   q.options.rounds = minimum(rounds, rest);
-  return concat(Tensors{by_few, listed(c, taken_by(q), classes)}, 0);
+  return concat(Tensors{by_few, listed(c, taken_by(c, q), classes)}, 0);
 }
 
 Tensors import_non_max_suppression(Call& c) {
@@ -176,7 +178,7 @@ Tensors import_non_max_suppression(Call& c) {
   c.check(decide_equal(size_of(q.boxes, 1), n), size_of(q.boxes, 1), " boxes have ", n, " scores");
   if (q.wanted && n.is_const() && upper_bound(product(q.scores.shape())) >= kListedMin)
     return {taken_of_few(c, std::move(q))};
-  return {listed(c, taken_by(q), size_tensor(c.context(), size_of(q.scores, 1)))};
+  return {listed(c, taken_by(c, q), size_tensor(c.context(), size_of(q.scores, 1)))};
 }
 
 constexpr int64_t kNow = kNewestOpset;

@@ -15,9 +15,29 @@ bool in_range(const Affine& sum, const Affine& d, const Match& m) {
   return in_range(sum, d, m.facts(), m.cache());
 }
 
+// sum = c * quotient + rest, 0 <= rest < c, where coefficients just below c are those of -1, -2, ..
+// of a quotient's terms (one row of a matrix' shifted diagonals); none where that is not so.
+struct Division {
+  Affine quotient, rest;
+};
+std::optional<Division> divide_by_neighbour(const Affine& sum, int64_t c, const Match& m) {
+  Affine taken;
+  for (const AffineTerm& t : sum.terms)
+    if (t.coefficient > c / 2 && t.coefficient < c) taken.terms.push_back({t.atom, 1});
+  const auto rest = add_scaled(sum, taken, -c);
+  const auto q =
+      taken.terms.empty() || !rest ? std::nullopt : common_quotient(m.cache().of(*rest), c);
+  if (!q) return std::nullopt;
+  taken.constant = *q;
+  const auto last = add_scaled(sum, taken, -c);
+  return last ? std::optional(Division{taken, *last}) : std::nullopt;
+}
+
 UOp divide_by_constant(const Affine& sum, int64_t c, const Match& m) {
   const Quotient q = quotient(sum, c, m.facts(), m.cache());
-  return q == Quotient{{}, sum, c} ? UOp() : to_uop(m.graph(), q);
+  if (!(q == Quotient{{}, sum, c})) return to_uop(m.graph(), q);
+  const auto division = divide_by_neighbour(sum, c, m);
+  return division ? to_uop(m.graph(), division->quotient) : UOp();
 }
 
 UOp modulo_by_constant(const Affine& sum, int64_t c, const Match& m) {
@@ -46,6 +66,7 @@ UOp modulo_by_constant(const Affine& sum, int64_t c, const Match& m) {
     reduced = std::move(*next);
   }
   if (!(reduced == sum)) return floor_mod(to_uop(g, reduced), c);
+  if (const auto division = divide_by_neighbour(sum, c, m)) return to_uop(g, division->rest);
 
   const auto coarse = coarsened(sum, c, m.cache());
   if (!coarse || coarse->g == c) return {};
@@ -117,10 +138,6 @@ bool cancel_factor(Affine& sum, Monomial& d) {
 UOp monomial_uop(Graph& g, const Monomial& d) {
   return to_uop(g, d.atom ? Affine{0, {{d.atom, d.coefficient}}} : Affine{d.coefficient, {}});
 }
-
-struct Division {
-  Affine quotient, rest;
-};
 
 // By a sum of terms, such as a padded size: what its first term divides is a multiple of it and a
 // rest, which must be less than it.

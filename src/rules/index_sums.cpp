@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <bit>
 
 #include "ir/build.h"
@@ -36,16 +37,27 @@ std::optional<Affine> replace_two(const Affine& sum, size_t s, size_t t, const A
   return add_scaled(rest, y, scale);
 }
 
-// B*c * (y // c) + B * (y % c) = B * y, and B*c * (q % d) + B * (z % c) = B * ((q*c + z % c) %
-// (c*d)) where q*c + z % c joins in turn.
+// Whether x and y leave the same remainders by c.
+bool are_congruent(const UOp& x, const UOp& y, int64_t c) {
+  if (x == y) return true;
+  const auto a = affine(x), b = affine(y);
+  const auto difference = a && b ? add_scaled(*a, *b, -1) : std::nullopt;
+  return difference && difference->constant % c == 0 &&
+         std::ranges::all_of(difference->terms,
+                             [&](const AffineTerm& t) { return t.coefficient % c == 0; });
+}
+
+// B*c * (y // c) + B * (z % c) = B * y where c divides y - z, and B*c * (q % d) + B * (z % c) = B *
+// ((q*c + z % c) % (c*d)) where q*c + z % c joins in turn.
 std::optional<Affine> join_pair(const Affine& sum, size_t high, size_t low, int depth) {
   const AffineTerm& t = sum.terms[high];
   const AffineTerm& s = sum.terms[low];
   const auto remainder = quotient(s.atom, Op::FloorMod);
   if (!remainder || !is_product(s.coefficient, remainder->by, t.coefficient)) return std::nullopt;
   if (const auto division = quotient(t.atom, Op::FloorDiv)) {
-    if (!(division->of == remainder->of) || division->by != remainder->by) return std::nullopt;
-    const auto y = affine(remainder->of);
+    if (division->by != remainder->by || !are_congruent(division->of, remainder->of, division->by))
+      return std::nullopt;
+    const auto y = affine(division->of);
     return y ? replace_two(sum, high, low, *y, s.coefficient) : std::nullopt;
   }
   const auto outer = quotient(t.atom, Op::FloorMod);

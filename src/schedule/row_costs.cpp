@@ -79,12 +79,30 @@ double RowCosts::work_again(std::span<const UOp> values) const {
   return sum;
 }
 
+bool RowCosts::has_gathered_operand(const UOp& reduce) const {
+  const RangeSet ranges = loops_.free(reduce);
+  const auto is_opaque = [&](const UOp& u) {
+    const bool is_sum =
+        u.op() == Op::Range || u.op() == Op::Add || u.op() == Op::Sub || u.op() == Op::Mul;
+    return !is_sum && (loops_.free(u) & ranges);
+  };
+  const auto is_gathered = [&](const UOp& u) {
+    return u.op() == Op::Load && std::ranges::any_of(topological(u.src().subspan(1)), is_opaque);
+  };
+  return std::ranges::any_of(topological({&reduce.src(0), 1}, is_reduce), is_gathered);
+}
+
 double RowCosts::work_by_element(std::span<const UOp> values) const {
   if (machine_.computes_in_groups()) return 0;  // whose threads have an element each
   const double lanes = static_cast<double>(machine_.vector_bytes) / loops_.widest_bytes();
   double sum = 0;
   for (const UOp& u : loops_.nodes()) {
-    if (!is_reduce(u) || u.src(0).op() != Op::Mul || !loops_.is_contraction(u)) continue;
+    if (!is_reduce(u) || u.src(0).op() != Op::Mul) continue;
+    if (!loops_.is_contraction(u)) {
+      const bool is_square = u.src(0).src(0) == u.src(0).src(1);
+      if (!is_square && has_gathered_operand(u)) sum += work_of(u.src(0)) * (lanes - 1);
+      continue;
+    }
     // What words of bytes are made of is stored as bytes first, whatever joins.
     if (!u.dtype().is_float()) continue;
     // Of two computed factors that one is the matrix which has the innermost range.

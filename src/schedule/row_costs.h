@@ -26,7 +26,8 @@ class RowCosts {
   // the other.  `values`: by parameter slot.
   double work_again(std::span<const UOp> values) const;
   // Beyond that, arithmetic on the rows of a product: lanes lie along the matrix' columns, so that
-  // what rows are made of is computed element by element.
+  // what rows are made of is computed element by element; so are products of rows that are looked
+  // up for each element.
   double work_by_element(std::span<const UOp> values) const;
   // Seconds less for values of rows that are wanted again: they are computed once and kept in
   // scratch.
@@ -39,6 +40,8 @@ class RowCosts {
 
  private:
   double work_of(const UOp& u) const;  // itself, without what it is made of
+  // Whether what a reduction reads is at places that are no sums of the ranges around it.
+  bool has_gathered_operand(const UOp& reduce) const;
 
   const KernelLoops& loops_;
   const Machine& machine_;

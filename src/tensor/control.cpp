@@ -1,6 +1,7 @@
 #include "tensor/control.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 #include "schedule/schedule.h"
@@ -53,14 +54,20 @@ std::vector<UOp> branch(const Tensor& condition, const std::vector<Tensor>& valu
 constexpr double kElementsOneByOne = 16384;
 
 // Whether computing both lists costs nothing to speak of: elementwise work on few elements, as far
-// as this sees.
+// as this sees.  It ends at the first node that says otherwise.
 bool are_cheap(const std::vector<Tensor>& yes, const std::vector<Tensor>& no) {
-  std::vector<UOp> roots;
+  std::vector<UOp> waiting;
   for (const auto* list : {&yes, &no})
-    for (const Tensor& t : *list) roots.push_back(t.node());
+    for (const Tensor& t : *list) waiting.push_back(t.node());
+  if (waiting.empty()) return true;
+  const uint64_t visit = waiting.front().graph().next_visit();
   double elements = 0;
-  for (const UOp& u : topological(roots, has_memory)) {
-    if (has_memory(u) || has(u.op(), kMovement)) continue;
+  while (!waiting.empty()) {
+    const UOp u = std::move(waiting.back());
+    waiting.pop_back();
+    if (std::exchange(u.node()->visit, visit) == visit || has_memory(u)) continue;
+    waiting.insert(waiting.end(), u.src().begin(), u.src().end());
+    if (has(u.op(), kMovement)) continue;
     if (u.op() == Op::Call || (!has(u.op(), kElementwise) && !u.src().empty())) return false;
     elements += elements_at_most(u);
     if (elements > kElementsOneByOne) return false;
@@ -74,19 +81,8 @@ bool is_empty(const Tensor& x) {
 
 }  // namespace
 
-bool is_of_open_step(const Tensor& value) {
-  std::vector<const ScanLoop*> begun, ended;
-  for (const UOp& node : topological({&value.node(), 1}, has_memory)) {
-    if (has_memory(node)) continue;
-    if (node.op() == Op::ScanStep) begun.push_back(scan_part(node).loop.get());
-    if (node.op() == Op::Scan) ended.push_back(scan_part(node).loop.get());
-  }
-  return std::ranges::any_of(
-      begun, [&](const ScanLoop* loop) { return !std::ranges::count(ended, loop); });
-}
-
 std::vector<Tensor> choose(const Tensor& condition, const std::vector<Tensor>& yes,
-                           const std::vector<Tensor>& no, const Tensor& guard) {
+                           const std::vector<Tensor>& no, Dependences& known, const Tensor& guard) {
   invariant(yes.size() == no.size(), "there is a choice for each value");
   const Tensor chosen = cast(reshape(condition, Shape()), kBool);
   for (size_t i = 0; i < yes.size(); ++i)
@@ -94,11 +90,10 @@ std::vector<Tensor> choose(const Tensor& condition, const std::vector<Tensor>& y
             "a choice between values of shapes ", yes[i].shape(), " and ", no[i].shape(),
             ", types ", yes[i].dtype(), " and ", no[i].dtype(),
             " that the run makes; they must be the same");
-  const auto open = [](const std::vector<Tensor>& list) {
-    return std::ranges::any_of(list, is_of_open_step);
-  };
+  const auto is_open = [&](const Tensor& t) { return !known.of(t.node()).on_steps.empty(); };
   std::vector<Tensor> out(yes.size());
-  if (are_cheap(yes, no) || is_of_open_step(chosen) || open(yes) || open(no)) {
+  if (are_cheap(yes, no) || is_open(chosen) || std::ranges::any_of(yes, is_open) ||
+      std::ranges::any_of(no, is_open)) {
     for (size_t i = 0; i < yes.size(); ++i) out[i] = where(chosen, yes[i], no[i]);
     return out;
   }
@@ -121,7 +116,7 @@ std::vector<Tensor> choose(const Tensor& condition, const std::vector<Tensor>& y
 }
 
 Rounds collect(const Tensor& rounds, int64_t most, const std::vector<Tensor>& state,
-               const RoundFunction& round) {
+               Dependences& known, const RoundFunction& round) {
   const Ref<Context>& context = rounds.context_ref();
   // The number of the round is the first state, whether another follows is no state.
   std::vector<Tensor> before{full(context, kInt64, {}, 0)};
@@ -132,8 +127,9 @@ Rounds collect(const Tensor& rounds, int64_t most, const std::vector<Tensor>& st
   std::vector<UOp> first;
   std::vector<Tensor> now;
   for (size_t i = 0; i < before.size(); ++i) {
-    require(!is_of_open_step(before[i]) && !is_empty(before[i]), Status::Unsupported,
-            "a loop whose rounds the run counts of a state of shape ", before[i].shape(),
+    require(known.of(before[i].node()).on_steps.empty() && !is_empty(before[i]),
+            Status::Unsupported, "a loop whose rounds the run counts of a state of shape ",
+            before[i].shape(),
             is_empty(before[i]) ? ", without elements" : " that another loop's rounds make");
     first.push_back(stored_whole(contiguous(before[i])));
     now.emplace_back(
@@ -172,8 +168,8 @@ Rounds collect(const Tensor& rounds, int64_t most, const std::vector<Tensor>& st
 }
 
 std::vector<Tensor> repeat(const Tensor& rounds, const std::vector<Tensor>& state,
-                           const RoundFunction& round) {
-  return collect(rounds, 1, state, round).state;
+                           Dependences& known, const RoundFunction& round) {
+  return collect(rounds, 1, state, known, round).state;
 }
 
 }  // namespace tiny

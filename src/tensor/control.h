@@ -5,15 +5,18 @@
 #include <functional>
 #include <vector>
 
+#include "tensor/dependence.h"
 #include "tensor/tensor.h"
 
 namespace tiny {
 
 // `yes` where the condition (one element) is not 0, else `no`: lists of as many values, of the same
 // shapes and dtypes.  What only one of them needs is computed if it is chosen; with `guard` (bool,
-// one element; or none), and the guard is not 0: without it the values are any.
+// one element; or none), and the guard is not 0: without it the values are any.  Who makes many of
+// one graph has their dependences.
 std::vector<Tensor> choose(const Tensor& condition, const std::vector<Tensor>& yes,
-                           const std::vector<Tensor>& no, const Tensor& guard = Tensor());
+                           const std::vector<Tensor>& no, Dependences& known,
+                           const Tensor& guard = Tensor());
 
 // Makes a new state of the one before, as long as there are rounds left and the last one said so.
 struct Round {
@@ -27,7 +30,7 @@ using RoundFunction = std::function<Round(const Tensor& number, const std::vecto
 // called once, for the round of any number (int64, no axes), and its state keeps shapes and dtypes:
 // Error{Unsupported} otherwise.
 std::vector<Tensor> repeat(const Tensor& rounds, const std::vector<Tensor>& state,
-                           const RoundFunction& round);
+                           Dependences& known, const RoundFunction& round);
 
 // The same of at most `most` rounds, at least one, which are collected.
 struct Rounds {
@@ -36,9 +39,6 @@ struct Rounds {
   Tensor count;                   // int64, no axes: how many were made
 };
 Rounds collect(const Tensor& rounds, int64_t most, const std::vector<Tensor>& state,
-               const RoundFunction& round);
-
-// Whether a value is one of a step or round that is being made.
-bool is_of_open_step(const Tensor& value);
+               Dependences& known, const RoundFunction& round);
 
 }  // namespace tiny

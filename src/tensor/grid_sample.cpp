@@ -115,15 +115,16 @@ Tensor grid_sample(const Tensor& x, const Tensor& grid, const GridSampleOptions&
   const int64_t axes = x.rank() - 2;
   require(axes >= 1 && grid.rank() == x.rank(), Status::Shape, "grid_sample: a grid of shape ",
           grid.shape(), " for ", x.shape(), "; wanted as many axes, and at least 3");
-  const Ints shape = const_dims(x.shape());
-  Ints points = const_dims(grid.shape());
-  require(points.back() == axes && points[0] == shape[0], Status::Shape,
-          "grid_sample: a grid of shape ", grid.shape(), " for ", x.shape(), "; wanted ", shape[0],
+  const Shape shape = x.shape();
+  const Dim batch = shape[0];
+  Shape points = grid.shape();
+  require(points.back().is(axes) && decide_equal(points[0], batch), Status::Shape,
+          "grid_sample: a grid of shape ", grid.shape(), " for ", x.shape(), "; wanted ", batch,
           " first and ", axes, " last");
-  points.pop_back();
-  const Ints spatial(shape.begin() + 2, shape.end());
+  points.erase(points.end() - 1);
+  const Ints spatial = const_dims({shape.begin() + 2, shape.end()});
   const int64_t area = product(to_shape(spatial)).value();
-  const int64_t count = product(to_shape({points.begin() + 1, points.end()})).value();
+  const Dim count = product({points.begin() + 1, points.end()});
   require(area > 0, Status::Shape, "grid_sample: a picture of shape ", x.shape(),
           " has no elements to sample");
   const Tensor wide = x.dtype().is_float() && x.dtype().bits() >= 32 ? x : cast(x, kFloat32);
@@ -133,13 +134,12 @@ Tensor grid_sample(const Tensor& x, const Tensor& grid, const GridSampleOptions&
   std::vector<std::vector<Tap>> taps;
   for (int64_t i = 0; i < axes; ++i) {
     const Tensor along = slice_axis(grid, -1, axes - 1 - i, axes - i);
-    taps.push_back(taps_along(cast(reshape(along, to_shape({shape[0], 1, count})), places),
+    taps.push_back(taps_along(cast(reshape(along, {batch, Dim(1), count}), places),
                               spatial[static_cast<size_t>(i)], options));
   }
-  const Tensor out = sampled(reshape(wide, to_shape({shape[0], shape[1], area})), spatial, taps);
-  Ints result{shape[0], shape[1]};
-  result.insert(result.end(), points.begin() + 1, points.end());
-  return cast(reshape(out, to_shape(result)), x.dtype());
+  const Tensor out = sampled(reshape(wide, {batch, shape[1], Dim(area)}), spatial, taps);
+  points.insert(points.begin() + 1, shape[1]);
+  return cast(reshape(out, points), x.dtype());
 }
 
 Tensor affine_grid(const Tensor& theta, const Ints& spatial, bool align_corners) {

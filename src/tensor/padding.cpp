@@ -44,21 +44,19 @@ Tensor pad(const Tensor& a, const Ints& before, const Ints& after, PadMode mode,
   const auto rank = static_cast<size_t>(a.rank());
   require(before.size() == rank && after.size() == rank, Status::Shape, "pads ", list_text(before),
           " and ", list_text(after), " of shape ", a.shape(), ": name every axis");
-  const Ints sizes = const_dims(a.shape());
-  for (size_t i = 0; i < rank; ++i) {
+  for (size_t i = 0; i < rank; ++i)
     for (int64_t more : {before[i], after[i]})
       require(more > -kPadMax && more < kPadMax, Status::Limit, "a pad of ", more,
               " elements; wanted fewer than ", kPadMax);
-    require(before[i] + sizes[i] + after[i] >= 0, Status::Shape, "pads ", list_text(before),
-            " and ", list_text(after), " take away more than shape ", a.shape(), " has");
-  }
   if (mode == PadMode::Constant) return pad_constant(a, before, after, value);
   Tensor out = a;
   for (size_t i = 0; i < rank; ++i) {
     if (before[i] == 0 && after[i] == 0) continue;
-    const int64_t n = sizes[i];
+    const int64_t n = a.shape()[i].value();
     require(n > 0, Status::Shape, "axis ", i, " of shape ", a.shape(),
             " has no elements to pad it with");
+    require(before[i] + n + after[i] >= 0, Status::Shape, "pads ", list_text(before), " and ",
+            list_text(after), " take away more than shape ", a.shape(), " has");
     Ints from;
     HostRoom room(a.context(), before[i] + n + after[i], sizeof(int64_t));
     for (int64_t at = -before[i]; at < n + after[i]; ++at) {

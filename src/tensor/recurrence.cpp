@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "schedule/scans.h"
 #include "schedule/schedule.h"
+#include "tensor/counted_recurrence.h"
 #include "tensor/create.h"
 #include "tensor/custom.h"
 #include "tensor/elementwise.h"
@@ -135,8 +136,7 @@ std::optional<RecurrenceResult> recur_as_loop(const Ref<Context>& context,
                                               const Recurrence& recurrence,
                                               const RecurrenceFunction& step) {
   const Dim& steps = recurrence.steps;
-  const int64_t least = steps.is_const() ? steps.value() : lower_bound(steps);
-  require(least >= 1 && upper_bound(steps) <= kRecurrenceStepsMax, Status::Unsupported,
+  require(!steps.is(0) && upper_bound(steps) <= kRecurrenceStepsMax, Status::Unsupported,
           "a recurrence of ", to_string(steps), " steps; it takes 1 to ", kRecurrenceStepsMax);
   bool any_empty = false;
   for (const Sequence& s : recurrence.sequences) {
@@ -147,6 +147,7 @@ std::optional<RecurrenceResult> recur_as_loop(const Ref<Context>& context,
   }
   for (const Tensor& s : recurrence.state) any_empty |= is_empty(s);
   if (steps.is(1) || any_empty) return std::nullopt;
+  if (!steps.is_const() && lower_bound(steps) < 1) return recur_in_run(context, recurrence, step);
   return looped(context, recurrence, step);
 }
 

@@ -60,7 +60,7 @@ Tensor overlap_of(const Edges& a, const Edges& b) {
 
 Tensor suppress_overlaps(const Tensor& boxes, const Tensor& scores, const Tensor& most,
                          const Tensor& overlap, const Tensor& wanted,
-                         const SuppressionOptions& options) {
+                         const SuppressionOptions& options, Dependences& known) {
   require(boxes.rank() == 3 && scores.rank() == 3 && boxes.shape()[2].is(4), Status::Shape,
           "boxes [batch, n, 4] and scores [batch, classes, n] are wanted; got ", boxes.shape(),
           " and ", scores.shape());
@@ -91,7 +91,7 @@ Tensor suppress_overlaps(const Tensor& boxes, const Tensor& scores, const Tensor
     const Tensor next = where(open, mark, state[0]);
     return Round{{next}, any(equal(next, marks(0)), {0, 1, 2})};
   };
-  const Tensor last = cast(repeat(most, {begin}, round)[0], kInt64);
+  const Tensor last = cast(repeat(most, {begin}, known, round)[0], kInt64);
   const Tensor rounds = size_tensor(context, options.rounds);
   const Tensor place = where(less(marks(0), last), sub(last, marks(1)), rounds);
   const Tensor by_round =

@@ -1,6 +1,7 @@
 // Boxes that overlap a better one too much, left out (non-maximum suppression).
 #pragma once
 
+#include "tensor/dependence.h"
 #include "tensor/tensor.h"
 
 namespace tiny {
@@ -13,9 +14,9 @@ struct SuppressionOptions {
 // that overlap none taken before by more than the share `overlap` of their union, and so on, up to
 // `most` boxes (int64, one element): positions [rounds, batch, classes], int64, -1 where there was
 // no box left.  Boxes [batch, n, 4], scores [batch, classes, n]; only boxes that are `wanted`
-// (bool, as the scores; none: all) are taken.
+// (bool, as the scores; none: all) are taken.  `known` as of `repeat` (tensor/control.h).
 Tensor suppress_overlaps(const Tensor& boxes, const Tensor& scores, const Tensor& most,
                          const Tensor& overlap, const Tensor& wanted,
-                         const SuppressionOptions& options);
+                         const SuppressionOptions& options, Dependences& known);
 
 }  // namespace tiny

@@ -4,6 +4,7 @@
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
 #include "tensor/indexing.h"
+#include "tensor/joining.h"
 #include "tensor/movement.h"
 #include "tensor/reduce.h"
 #include "tensor/scan.h"
@@ -48,20 +49,26 @@ Tensor begins_of(const Tensor& sorted, int64_t n) {
 
 }  // namespace
 
-Unique unique(const Tensor& rows, bool by_place) {
+Unique unique(const Tensor& rows, bool by_place, const Tensor& present) {
   require(rows.rank() == 1 || rows.rank() == 2, Status::Shape, "rows have one or two axes; got ",
           rows.shape());
   const int64_t n = rows.shape()[0].value();
   const Ref<Context>& context = rows.context_ref();
-  const Tensor one = Tensor::weak_int(context, 1), end = Tensor::weak_int(context, n);
-  const Tensor order = rows.rank() == 1 ? top_k(rows, n, 0, false).indices : order_of_rows(rows, n);
-  const Tensor begins = begins_of(gather(rows, order), n);
+  const Tensor one = Tensor::weak_int(context, 1);
+  const Tensor end = present ? present : Tensor::weak_int(context, n);
+  const Tensor place = arange(context, kInt64, n);
+  Tensor order = rows.rank() == 1 ? top_k(rows, n, 0, false).indices : order_of_rows(rows, n);
+  // What is present comes first, in order, and the others stay where they are.
+  if (present)
+    order = where(less(place, end), gather(order, chosen_places(less(order, end)).places), place);
+  Tensor begins = begins_of(gather(rows, order), n);
+  if (present) begins = bit_and(begins, less(place, end));
   const Tensor group = sub(cumsum(cast(begins, kInt64), 0), one);  // of each, in order
   const Chosen chosen = chosen_places(begins);
   // Each group ends where the next begins.
-  const Tensor place = arange(context, kInt64, n);
   const Tensor begin = where(less(place, chosen.count), chosen.places, end);
-  const Tensor next = pad(slice_axis(begin, 0, 1, n), {0}, {1}, static_cast<double>(n));
+  const Tensor next =
+      concat(std::vector{slice_axis(begin, 0, 1, n), cast(reshape(end, {1}), kInt64)}, 0);
   const Tensor counts = sub(next, begin);
   const Tensor first = gather(order, chosen.places);
   if (!by_place) return {chosen.count, first, counts, put(group, order)};

@@ -17,6 +17,14 @@ namespace {
 // More elements than this has no axis, and sums of a few such numbers fit into 64 bits.
 constexpr int64_t kWindowMax = int64_t{1} << 40;
 
+// Whether an axis has as many elements as a run finds, which may be none.
+bool may_be_empty(const Dim& size) {
+  if (size.is_const()) return false;
+  return std::ranges::any_of(topological({&size.expression(), 1}), [](const UOp& u) {
+    return u.op() == Op::Variable && u.variable_arg().min == 0;
+  });
+}
+
 // Elements from the first to the last of a window.
 int64_t reach_of(int64_t kernel, int64_t dilation) {
   return checked_add(checked_mul(dilation, kernel - 1, "a window"), 1, "a window");
@@ -27,9 +35,11 @@ int64_t reach_of(int64_t kernel, int64_t dilation) {
 Dim window_count(const Dim& size, int64_t kernel, int64_t stride, int64_t dilation,
                  bool ceil_mode) {
   const int64_t reach = reach_of(kernel, dilation);
-  if (!decide_less_equal(reach, size)) return 0;
   const Dim rest = size - reach;
-  return floor_div(ceil_mode ? rest + (stride - 1) : rest, stride) + 1;
+  const Dim count = floor_div(ceil_mode ? rest + (stride - 1) : rest, stride) + 1;
+  // Padding makes up for what such an axis lacks, or it has to be told apart.
+  if (may_be_empty(size) && lower_bound(count) >= 0) return count;
+  return decide_less_equal(reach, size) ? count : Dim(0);
 }
 
 Tensor windows(const Tensor& x, const Ints& kernel, const Ints& strides, const Ints& dilations,

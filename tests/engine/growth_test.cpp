@@ -11,6 +11,7 @@
 
 #include "engine/compile.h"
 #include "engine/program.h"
+#include "tensor/control.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
 #include "tensor/joining.h"
@@ -183,6 +184,30 @@ void branches_that_meet(const Ref<Context>& context, int64_t size) {
   compile(context, {add(a, b)}, {in});
 }
 
+// Each of the two lists is chosen by what the choice before made.
+void choices(const Ref<Context>& context, int64_t size) {
+  const Tensor in = input(context, {4, 4});
+  Dependences known;
+  Tensor x = in;
+  for (int64_t i = 0; i < size; ++i) {
+    const Tensor is_more = less(number(x, 0), sum(x, {0, 1}));
+    x = choose(is_more, {matmul(x, in)}, {plus(sum(x, {0}, true), i) + x}, known)[0];
+  }
+  compile(context, {x}, {in});
+}
+
+// The same side by side.
+void choices_of_one_value(const Ref<Context>& context, int64_t size) {
+  const Tensor in = input(context, {4, 4});
+  Dependences known;
+  Tensors out;
+  for (int64_t i = 0; i < size; ++i) {
+    const Tensor is_more = less(number(in, static_cast<double>(i)), sum(in, {0, 1}));
+    out.push_back(choose(is_more, {matmul(in, plus(in, i))}, {sum(in, {0}, true) + in}, known)[0]);
+  }
+  compile(context, out, {in});
+}
+
 void readers_of_one_value(const Ref<Context>& context, int64_t size) {
   const Tensor in = input(context, {4, 4});
   const Tensor read = contiguous(exp(in));
@@ -254,6 +279,8 @@ const Case kCases[] = {
     {"Convolutions", 10, convolutions},
     {"Branches", 2000, branches},
     {"BranchesThatMeet", 2000, branches_that_meet},
+    {"Choices", 500, choices},
+    {"ChoicesOfOneValue", 500, choices_of_one_value},
     {"ReadersOfOneValue", 500, readers_of_one_value},
     {"Writes", 1000, writes},
     {"WritesAndReads", 1000, writes_and_reads},

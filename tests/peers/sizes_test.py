@@ -307,6 +307,66 @@ def running_sums_of_what_was_found():
         both.check((rng.random((rows, 7)) * (rng.random((rows, 7)) < share)).astype(np.float32), tolerance=1e-4)
 
 
+def windows_pads_and_places_over_what_was_found():
+    rng = np.random.default_rng(13)
+    both = Both([node("Compress", ["x", "c"], ["y"], axis=0), node("Pad", ["y", "pads", "", "first"], ["padded"]),
+                 node("ArgMax", ["y"], ["most"], axis=0), node("ArgMin", ["y"], ["least"], axis=0, keepdims=0, select_last_index=1),
+                 node("Hardmax", ["y"], ["hard"], axis=0), node("Transpose", ["y"], ["t"]), node("Unsqueeze", ["t", "first"], ["n"]),
+                 node("Conv", ["n", "filters"], ["conv"], pads=[1, 1], strides=[2]), node("Relu", ["conv"], ["relu"]),
+                 node("Conv", ["relu", "more"], ["again"], pads=[2, 2], dilations=[2]),
+                 node("MaxPool", ["n"], ["pool"], kernel_shape=[3], pads=[1, 1], strides=[2], ceil_mode=1),
+                 node("AveragePool", ["n"], ["mean"], kernel_shape=[3], pads=[1, 1]),
+                 node("Reshape", ["y", "pairs"], ["grid"]), node("GridSample", ["picture", "grid"], ["sampled"])],
+                [("x", FLOAT, (40, 6)), ("c", BOOL, (40,))],
+                [("padded", FLOAT, 2), ("most", INT64, 2), ("least", INT64, 1), ("hard", FLOAT, 2), ("again", FLOAT, 3),
+                 ("pool", FLOAT, 3), ("mean", FLOAT, 3), ("sampled", FLOAT, 4)],
+                pads=np.int64([2, 1]), first=np.int64([0]), filters=rng.standard_normal((5, 6, 3)).astype(np.float32),
+                more=rng.standard_normal((4, 5, 3)).astype(np.float32), pairs=np.int64([1, -1, 3, 2]),
+                picture=rng.standard_normal((1, 2, 5, 4)).astype(np.float32))
+    for share in (0.1, 0.5, 1, 0.05):
+        both.check(rng.integers(-3, 4, (40, 6)).astype(np.float32), np.append(rng.random(39) < share, True), tolerance=1e-4)
+
+
+def steps_over_what_was_found():
+    """Recurrent layers and scans of as many steps as there are, which may be none."""
+    rng = np.random.default_rng(14)
+    weights = {name: (rng.standard_normal(shape) / 4).astype(np.float32)
+               for name, shape in (("w", (2, 20, 6)), ("r", (2, 20, 5)), ("wg", (1, 15, 6)), ("rg", (1, 15, 5)))}
+    step = graph_of([node("Add", ["s", "e"], ["sum"]), node("Tanh", ["sum"], ["next"]), node("Exp", ["next"], ["row"])],
+                    ("next", FLOAT, (6,)), ("row", FLOAT, (6,)), inputs=[("s", FLOAT, (6,)), ("e", FLOAT, (6,))])
+    scan = node("Scan", ["zeros", "y"], ["last", "rows"], body=step, num_scan_inputs=1, scan_input_directions=[1], scan_output_directions=[1])
+    found = [node("Compress", ["x", "c"], ["y"], axis=0), node("Unsqueeze", ["y", "one"], ["n"])]
+    layers = [node("LSTM", ["n", "w", "r"], ["a", "ah", "ac"], hidden_size=5, direction="bidirectional"),
+              node("GRU", ["n", "wg", "rg"], ["b", "bh"], hidden_size=5, direction="reverse")]
+    inputs = [("x", FLOAT, (30, 6)), ("c", BOOL, (30,))]
+    scanned = [("last", FLOAT, 1), ("rows", FLOAT, 2)]
+    both = Both([*found, *layers, scan], inputs,
+                [("a", FLOAT, 4), ("ah", FLOAT, 3), ("ac", FLOAT, 3), ("b", FLOAT, 4), ("bh", FLOAT, 3), *scanned],
+                one=np.int64([1]), zeros=np.zeros(6, np.float32), **weights)
+    for count in (7, 1, 30, 2):
+        given = rng.standard_normal((30, 6)).astype(np.float32), rng.permutation(30) < count
+        both.check(*given, tolerance=1e-4)
+    for model in both.ours:  # onnxruntime's Scan takes a step at least
+        y, *_, last, rows = [one.numpy() for one in model.run([given[0], np.zeros(30, bool)])]
+        assert y.shape == (0, 2, 1, 5) and rows.shape == (0, 6) and not last.any(), (y.shape, rows.shape, last)
+
+
+@EXAMPLES
+@hypothesis.given(st.integers(0, 2**32), st.sampled_from([0, 1, None]), st.booleans())
+def unique_rows_of_what_was_found(seed, axis, is_sorted):
+    rng = np.random.default_rng(seed)
+    shape = tuple(rng.integers(1, 9, 2).tolist())
+    attributes = {"sorted": int(is_sorted)} | ({} if axis is None else {"axis": axis})
+    both = Both([node("Compress", ["x", "m"], ["p"], axis=max(axis or 0, 0)), node("Unique", ["p"], ["y", "i", "v", "c"], **attributes)],
+                [("x", FLOAT, shape), ("m", BOOL, (shape[axis or 0],))],
+                [("y", FLOAT, 1 if axis is None else 2), ("i", INT64, 1), ("v", INT64, 1), ("c", INT64, 1)])
+    for levels in (1, 2, 9):
+        x = rng.integers(-levels, levels, shape).astype(np.float32)
+        mask = rng.random(shape[axis or 0]) < rng.random()
+        mask[rng.integers(0, mask.size)] = True  # onnxruntime ends its process where there are none
+        both.check(x, mask)
+
+
 def loops_that_collect_until_they_end():
     """As many rounds as data says at the most, or as the count of what was found; an axis of what is collected grows."""
     body = graph_of([node("Mul", ["v", "w"], ["u"]), node("Tanh", ["u"], ["t"]), node("Add", ["t", "v"], ["next"]),
@@ -406,7 +466,8 @@ TESTS = (non_zero_and_what_follows, a_number_has_no_coordinates, compress_along_
          one_size_decides_the_next, many_are_found_among_many_that_were_found, how_much_was_found_is_an_output, a_range_counts_what_was_found,
          what_was_found_is_reshaped_to_sizes_of_its_own, the_best_of_what_was_found,
          branches_that_find_sizes, places_that_a_branch_not_taken_would_read,
-         branches_of_other_sizes, running_sums_of_what_was_found,
+         branches_of_other_sizes, running_sums_of_what_was_found, windows_pads_and_places_over_what_was_found,
+         steps_over_what_was_found, unique_rows_of_what_was_found,
          loops_that_collect_until_they_end, loops_whose_rounds_differ_in_size,
          loops_without_rounds, a_branch_of_another_rank_is_an_error_where_it_is_taken)  # fmt: skip
 

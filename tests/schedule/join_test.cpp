@@ -8,6 +8,7 @@
 #include "schedule/schedule.h"
 #include "tensor/activation.h"
 #include "tensor/elementwise.h"
+#include "tensor/indexing.h"
 #include "tensor/matmul.h"
 #include "tensor/movement.h"
 #include "tensor/window.h"
@@ -173,6 +174,22 @@ TEST_F(JoinTest, QuantisedQueriesAreMadeBeforehand) {
   };
   EXPECT_FALSE(joins({8, 12, 16}));
   EXPECT_TRUE(joins({8, 20, 16}));
+}
+
+// Scores of relative positions, of which each query looks up its own, are a product in tiles: made
+// where they are looked up they would be made one by one.
+TEST_F(JoinTest, AProductOfWhichElementsAreLookedUpIsApart) {
+  const Tensor positions = matmul(given({8, 64, 16}), transpose(given({8, 128, 16}), 1, 2));
+  const Tensor index = take_along_axis(positions, cast(given({8, 64, 64}), kInt64), 2);
+  const Tensor scores = matmul(given({8, 64, 16}), transpose(given({8, 64, 16}), 1, 2));
+  const Tensor out = matmul(softmax(add(scores, index), 2), given({8, 64, 16}));
+  const UOp wanted = out.graph().make(Op::Contiguous, {out.node()});
+  std::vector<JoinTrial> trials;
+  make_schedule({&wanted, 1}, avx512_machine(), true, {{}, &trials, nullptr});
+  const auto trial = std::ranges::find_if(trials, [](const JoinTrial& t) {
+    return t.value.op() == Op::ReduceAxis && product(shape_of(t.value)).is(8 * 64 * 128);
+  });
+  EXPECT_TRUE(trial == trials.end() || !trial->joined);
 }
 
 // Halves are widened once, in lanes, instead of one by one for each tap of a convolution.

@@ -149,6 +149,7 @@ TEST_P(ControlOn, ChoosesAsAChoiceByElementsDoes) {
     const Tensor x = make_placeholder(context_, kInt32, {Dim(kRows), Dim(kColumns)});
     const Tensor other = whole(77);
     Tensor guard;
+    Dependences known;
     const auto branches = [&](const Tensor& condition, const auto& yes, const auto& no) {
       const Tensor outer = guard;
       const auto under = [&](const Tensor& c, const auto& list) {
@@ -158,7 +159,7 @@ TEST_P(ControlOn, ChoosesAsAChoiceByElementsDoes) {
         return made;
       };
       const Tensors a = under(condition, yes), b = under(invert(condition), no);
-      return choose(condition, a, b, guard);
+      return choose(condition, a, b, known, guard);
     };
     const auto by_elements = [](const Tensor& condition, const auto& yes, const auto& no) {
       const Tensors a = yes(), b = no();
@@ -181,7 +182,8 @@ TEST_P(ControlOn, WhatIsNotChosenIsNotLaunched) {
   const Tensor x = make_placeholder(context_, kInt32, {Dim(kRows), Dim(kColumns)});
   Tensor slow = x;
   for (int i = 0; i < 5; ++i) slow = slow * expand(sum_in_dtype(slow, {0}, true), slow.shape()) + x;
-  const Tensors chosen = choose(is_odd(x), {slow}, {x + x});
+  Dependences known;
+  const Tensors chosen = choose(is_odd(x), {slow}, {x + x}, known);
   const Ref<const TensorProgram> program = compile_tensors(context_, {{x}}, {{chosen[0]}});
   const auto run = make_ref<TensorRun>(context_, program);
   const auto launches = [&](int32_t first) {
@@ -203,7 +205,8 @@ TEST_P(ControlOn, WhatIsNotChosenIsNotLaunched) {
 
 // Rounds of a loop with a number and a sum as its state.
 Tensors halved(const Tensor& rounds, const Tensor& start) {
-  return repeat(rounds, {start, full(start.context_ref(), kInt32, {}, 0)},
+  Dependences known;
+  return repeat(rounds, {start, full(start.context_ref(), kInt32, {}, 0)}, known,
                 [](const Tensor&, const Tensors& now) {
                   const Tensor one = full(now[0].context_ref(), kInt32, {}, 1);
                   const Tensor next = shift_right(now[0], one);
@@ -239,8 +242,9 @@ TEST_P(ControlOn, CollectsWhatRoundsMake) {
   const Tensor x = make_placeholder(context_, kInt32, {Dim(kRows), Dim(kColumns)});
   const Tensor asked = make_placeholder(context_, kInt64, {Dim(1)});
   constexpr int64_t kMost = 5;
+  Dependences known;
   const Rounds made =
-      collect(asked, kMost, {x}, [&](const Tensor& number, const Tensors& now) -> Round {
+      collect(asked, kMost, {x}, known, [&](const Tensor& number, const Tensors& now) -> Round {
         const Tensor next = now[0] + now[0];
         return {{next}, full(context_, kBool, {}, 1), {sum_in_dtype(next, {1}), number}};
       });
@@ -282,7 +286,8 @@ TEST_P(ControlOn, RoundsHaveRecurrences) {
   Tensors hand{whole(4)};
   for (int i = 0; i < 3; ++i) hand = {round(hand)};
   const Tensor rounds = sum_in_dtype(full(context_, kInt64, to_shape({3}), 1), {0});
-  const Tensors last = repeat(rounds, {whole(4)}, [&](const Tensor&, const Tensors& now) {
+  Dependences known;
+  const Tensors last = repeat(rounds, {whole(4)}, known, [&](const Tensor&, const Tensors& now) {
     return Round{{round(now)}, full(context_, kBool, {}, 1)};
   });
   EXPECT_EQ(whole_of(last[0]), whole_of(hand[0]));
@@ -310,8 +315,9 @@ std::chrono::duration<double> time_to_end(TensorRun& run) {
 }
 
 TEST_P(ControlOn, AnEndlessLoopEndsWhenItIsToldTo) {
+  Dependences known;
   const Tensors last =
-      repeat(number(INT64_MAX), {whole(1)}, [&](const Tensor&, const Tensors& now) {
+      repeat(number(INT64_MAX), {whole(1)}, known, [&](const Tensor&, const Tensors& now) {
         return Round{{now[0] + now[0]}, full(context_, kBool, {}, 1)};
       });
   const auto run = make_ref<TensorRun>(context_, compile_tensors(context_, {}, {{last[0]}}));
@@ -323,12 +329,14 @@ TEST_P(ControlOn, AnEndlessLoopEndsWhenItIsToldTo) {
 
 TEST(Control, IsWhatTheReferenceMakesOfIt) {
   const Ref<Context> context = testing::new_context("cpu");
+  Dependences known;
   for (const int32_t first : {3, 4}) {
     Whole values(kRows * kColumns, 2);
     values[0] = first;
     const Tensor x =
         from_data(context, kInt32, {kRows, kColumns}, values.data(), std::ssize(values) * 4);
-    const Tensors chosen = choose(is_odd(x), {sum_in_dtype(x, {0})}, {sum_in_dtype(x * x, {0})});
+    const Tensors chosen =
+        choose(is_odd(x), {sum_in_dtype(x, {0})}, {sum_in_dtype(x * x, {0})}, known);
     const Tensors last = halved(full(context, kInt64, {}, 9), x);
     for (const Tensor& t : {chosen[0], last[0], last[1]}) {
       const reference::Values want = reference::evaluate(t.node());
@@ -346,8 +354,9 @@ TEST(Control, IsKeptOnDisk) {
   for (int process = 0; process < 2; ++process) {
     const Ref<Context> context = make_ref<Context>(flags);
     const Tensor x = make_placeholder(context, kInt32, {Dim(kRows), Dim(kColumns)});
+    Dependences known;
     const Tensors chosen = choose(is_odd(x), {x * expand(sum_in_dtype(x, {0}, true), x.shape())},
-                                  {halved(full(context, kInt64, {}, 3), x)[0]});
+                                  {halved(full(context, kInt64, {}, 3), x)[0]}, known);
     const auto run = make_ref<TensorRun>(context, compile_tensors(context, {{x}}, {{chosen[0]}}));
     EXPECT_EQ(context->kernels().times().compiled > 0, process == 0);
     for (const int32_t first : {5, 16, 5}) {
@@ -366,12 +375,13 @@ TEST(Control, SaysWhatCannotBe) {
   const Ref<Context> context = testing::new_context("interp");
   const Tensor x = full(context, kFloat32, to_shape({3}), 1);
   const Tensor condition = full(context, kBool, {}, 1);
-  expect_failure(failure_of([&] { choose(condition, {x}, {slice_axis(x, 0, 0, 2)}); }),
+  Dependences known;
+  expect_failure(failure_of([&] { choose(condition, {x}, {slice_axis(x, 0, 0, 2)}, known); }),
                  Status::Unsupported, {"[3]", "[2]"});
   const auto grows = [&](const Tensor&, const Tensors& now) {
     return Round{{now[0] + full(context, kFloat32, to_shape({2, 3}), 1)}, condition};
   };
-  expect_failure(failure_of([&] { repeat(full(context, kInt64, {}, 3), {x}, grows); }),
+  expect_failure(failure_of([&] { repeat(full(context, kInt64, {}, 3), {x}, known, grows); }),
                  Status::Unsupported, {"[3]", "[2, 3]"});
 }
 

@@ -59,12 +59,13 @@ TEST_P(Selection, BoxesAreTakenByScoreUnlessABetterOneCoversThem) {
   const Tensor boxes =
       floats(context_, {0, 0, 1, 1, 0, 0.5f, 1, 1.5f, 5, 5, 6, 6, 1, 1, 0, 0}, {1, 4, 4});
   const Tensor scores = floats(context_, {0.5f, 0.9f, 0.3f, 0.6f}, {1, 1, 4});
+  Dependences known;
   const auto taken = [&](double overlap, double least, int64_t most) {
     const Tensor limit = Tensor::weak_float(context_, overlap);
     return numbers(flatten(
         suppress_overlaps(boxes, scores, Tensor::weak_int(context_, most), cast(limit, kFloat32),
                           greater(scores, floats(context_, {static_cast<float>(least)})),
-                          {.is_centre = false, .rounds = 4})));
+                          {.is_centre = false, .rounds = 4}, known)));
   };
   EXPECT_EQ(taken(0.5, 0, 4), (Floats{1, 3, 2, -1}));
   EXPECT_EQ(taken(0.2, 0, 4), (Floats{1, 2, -1, -1}));

@@ -1,0 +1,31 @@
+// What nodes of the tensor graph are made of.
+#pragma once
+
+#include <vector>
+
+#include "ir/node_map.h"
+#include "shape/shape.h"
+
+namespace tiny {
+
+// What a value is made of, shapes included.
+struct Dependence {
+  bool on_input = false;  // of a program
+  bool on_variable = false;
+  std::vector<const ScanLoop*> on_steps;  // of loops that are open: whose steps are being made
+
+  bool on_data() const { return on_input || !on_steps.empty(); }
+};
+
+// Of the nodes that were asked for and all below them, each looked at once.
+class Dependences {
+ public:
+  const Dependence& of(const UOp& root);
+
+ private:
+  Dependence made_of(const UOp& node) const;
+
+  NodeMap<Dependence> known_;
+};
+
+}  // namespace tiny

@@ -1,0 +1,13 @@
+// A build without models: sizes that a run finds are theirs.
+#include "base/error.h"
+#include "tensor/counted_recurrence.h"
+
+namespace tiny {
+
+RecurrenceResult recur_in_run(const Ref<Context>&, const Recurrence&, const RecurrenceFunction&) {
+  throw Error(Status::Unsupported,
+              "this build of the library makes no recurrences of steps that a run finds, which may "
+              "be none (TINY_ONNX was OFF)");
+}
+
+}  // namespace tiny
