@@ -61,7 +61,7 @@ def expand(self, *shape, dims=None) -> Tensor:
 
 def flip(self, *args, axis=None, axes=None) -> Tensor:
     """Reverses the axes."""
-    return _flip(self, _dims("flip", args, axes if axis is None else axis))
+    return _flip(self, _dims("flip", args, axis, axes))
 
 
 def repeat(self, *repeats) -> Tensor:
