@@ -19,9 +19,14 @@ import builtins
 import enum
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ContextDecorator
+from pathlib import Path
 from typing import Any
 
 from . import dtypes as dtypes, helpers as helpers, nn as nn, state as state, uop as uop
+from ._bound import Bound
+from ._counters import _Counters
+from ._devices import _Devices
+from ._functions import Count
 from .uop import (
     GroupOp as GroupOp, Ops as Ops, PatternMatcher as PatternMatcher, UOp as UOp, UPat as UPat,
     graph_rewrite as graph_rewrite)
@@ -152,13 +157,14 @@ def member_stub(name, member, typed):
 
 
 def unshadowed(stub, members):
-    """The stub with builtins.int for int where the class has a member of that name."""
+    """The stub with builtins.int for int where the class has a member of that name, and builtins.bool: `bool` is the
+    package's element type."""
     tree = ast.parse(stub)
     kinds = (ast.FunctionDef, ast.arg, ast.AnnAssign)
     shadowed = [node for definition in ast.walk(tree) if isinstance(definition, kinds)
                 for annotation in (getattr(definition, "returns", None), getattr(definition, "annotation", None))
                 if annotation for node in ast.walk(annotation)
-                if isinstance(node, ast.Name) and node.id in members and hasattr(builtins, node.id)]
+                if isinstance(node, ast.Name) and node.id in (*members, "bool") and hasattr(builtins, node.id)]
     if not shadowed:
         return stub
     for node in shadowed:
@@ -172,6 +178,7 @@ def operators(tables):
     """{name: stub} of the operators, which take numbers too."""
     rows = {f"__{name}__": "self, other: Tensor | Whole | float" for name in tables.OPERATORS}
     rows.update({f"__r{name}__": "self, other: Whole | float" for name in tables.OPERATORS})
+    rows.update({f"__i{name}__": rows[f"__{name}__"] for name in tables.OPERATORS})
     rows.update({f"__{name}__": "self" for name in ("neg", "abs", "invert")})
     stubs = {name: f"def {name}({parameters}) -> Tensor: ..." for name, parameters in rows.items()}
     # Types say that == gives a bool; here it gives a tensor, as the others do.
@@ -217,11 +224,11 @@ def emit(model):
         parts.append(class_stub(getattr(tiny, name), calls.get(name, {}), special))
     told = {"Error", *map(camel, (*model.enumerations, *model.objects))}
     for name in dir(tiny):
-        value = getattr(tiny, name)
+        value = inspect.unwrap(getattr(tiny, name))
         if name.startswith("_") or name in told or inspect.ismodule(value):
             continue
         if inspect.isfunction(value):
-            parts.append(member_stub(name, value, calls[""].get(name)))
+            parts.append(unshadowed(member_stub(name, value, calls[""].get(name)), ()))
         elif inspect.isclass(value):
             parts.append(class_stub(value, {}, DIMENSIONS.get(name, {})))
         else:

@@ -15,7 +15,7 @@ UNKNOWN = "unknown"
 ROWS = [
     # ---- Internals, by what a test asks for
     (INTERNALS, "", "tiny has no such part|ImportError: cannot import name", "imports an inner module of tinygrad's"),
-    (INTERNALS, "", "'?(UOp|Ops|_AllOps)'? object has no attribute|type object 'UOp' has no|UOp\\.variable\\(\\)",
+    (INTERNALS, "", "'?(UOp|Ops|_AllOps|Bound)'? object has no attribute|type object 'UOp' has no|UOp\\.variable\\(\\)",
      "builds or looks at tinygrad's nodes"),
     (INTERNALS, "", "KernelCountException", "counts the kernels of tinygrad's scheduler"),
     (INTERNALS, "", "'NoneType' object has no attribute 'name'|StopIteration|not an instance of <class 'tiny.uop",

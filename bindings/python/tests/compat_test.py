@@ -27,6 +27,53 @@ class Command(unittest.TestCase):
                            "print(__name__, nn.Linear(2, beside.number).weight.shape)\n")
             self.assertEqual(run(path), ("__main__ (5, 2)\n", 0))
 
+    def test_arguments_by_the_names_of_tinygrad(self):
+        self.assertEqual(run("-c", """
+from tinygrad import Tensor, dtypes
+from tinygrad.helpers import ceildiv, partition, prod
+x = Tensor([[1.0, -2.0, 5.0]])
+print(x.eq(x=1).tolist(), x.fmod(x=3).tolist(), x.maximum(x=0).tolist(), (x > 0).where(x=1, y=x).tolist())
+print(x.flip(axis=1).tolist(), x.full_like(2, buffer=False).tolist(), x.clone().assign(x=x + 1).tolist(), x.const_like(b=3).tolist())
+print(prod(x=(2, 3)), ceildiv(num=5, amt=2), partition([1, 2], fxn=lambda n: n > 1), dtypes.is_float(x=dtypes.half))
+try:
+    x.eq(1, x=2)
+except TypeError as error:
+    print("x" in str(error))
+"""), ("[[True, False, False]] [[1.0, -2.0, 2.0]] [[1.0, 0.0, 5.0]] [[1.0, -2.0, 1.0]]\n"
+        "[[5.0, -2.0, 1.0]] [[2.0, 2.0, 2.0]] [[2.0, -1.0, 6.0]] [[3.0, 3.0, 3.0]]\n6 3 ([2], [1]) True\nTrue\n", 0))
+
+    def test_losses_in_the_order_of_tinygrad(self):
+        self.assertEqual(run("-c", """
+from tinygrad import Tensor
+x, y = Tensor([[0.0, 0.0], [0.0, 0.0]]), Tensor([0, 1])
+print([round(v, 4) for v in x.cross_entropy(y, "none", 0.5).tolist()], round(x.cross_entropy(Y=y, reduction="sum").item(), 4))
+print(x.log_softmax().nll_loss(y, Tensor([1.0, 3.0]), 0, "none").tolist() == [0, -3 * x.log_softmax()[1, 1].item()],
+      round(x.log_softmax().nll_loss(Y=y, ignore_index=None).item(), 4))
+"""), ("[0.6931, 0.6931] 1.3863\nTrue 0.6931\n", 0))
+
+    def test_lists_of_numpy(self):
+        self.assertEqual(run("-c", """
+import numpy
+from tinygrad import Tensor
+print(Tensor([numpy.float64(1.5), 2]).tolist(), Tensor([numpy.arange(2.0, dtype="float32")] * 2).tolist())
+try:
+    Tensor([numpy.float32(1)])
+except RuntimeError as error:
+    print(error)
+"""), ("[1.5, 2.0] [[0.0, 1.0], [0.0, 1.0]]\n"
+        "a list of NumPy's numbers has no element type: say a dtype, or make an array of it\n", 0))
+
+    def test_variables_are_nodes(self):
+        self.assertEqual(run("-c", """
+from tinygrad import Tensor, TinyJit, UOp, Variable, dtypes
+v = Variable("v", 1, 1 << 40)
+print(isinstance(v, UOp), isinstance(v.bind(2) // 2, UOp), isinstance(2, UOp), isinstance(Tensor([1]).uop, UOp))
+both = TinyJit(lambda x, i, j: x * 0 + (i + j))
+w = Variable("w", 1, 1 << 40)
+x = Tensor([1], dtype=dtypes.long).realize()
+print([both(x, v.bind((1 << 40) - k), w.bind(1 << 40)).item() - (1 << 41) for k in range(4)])
+"""), ("True True False True\n[0, -1, -2, -3]\n", 0))
+
     def test_says_what_is_wanted(self):
         self.assertEqual(run("/no/such.py"), ("python -m tiny.compat: /no/such.py: no such file\n", 2))
         self.assertEqual(run("-c")[1], 2)

@@ -30,6 +30,14 @@ class Types(Folder):
         found = [line.partition("wrong.py:")[2].split(":")[0] for line in self.checked(wrong).splitlines()[:-1]]
         self.assertEqual(found, ["3", "4", "5"])
 
+    @unittest.skipUnless(importlib.util.find_spec("mypy"), "mypy is not here")
+    def test_the_stub_names_types(self):
+        stub = pathlib.Path(tiny.__file__).with_name("__init__.pyi")
+        done = subprocess.run([sys.executable, "-m", "mypy", "--follow-imports=silent", "--cache-dir", self.folder, stub],
+                              capture_output=True, text=True, cwd=self.folder,
+                              env={"MYPYPATH": str(stub.parents[1])})
+        self.assertEqual(done.stdout + done.stderr, "Success: no issues found in 1 source file\n")
+
     def test_it_runs(self):
         done = subprocess.run([sys.executable, "-B", PROGRAM, self.folder], capture_output=True, text=True)
         self.assertEqual((done.stderr, done.stdout.split()[:4], done.stdout.split()[-2:]),

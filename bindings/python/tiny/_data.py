@@ -179,7 +179,7 @@ def _packed(flat, kind):
 def _of_lists(data, dtype, context):
     shape, flat = [], []
     _flatten(data, shape, 0, flat)
-    if any(hasattr(item, "dtype") for item in flat):
+    if any(hasattr(item, "dtype") and not isinstance(item, float) for item in flat):  # NumPy's float64 is a float
         return _of_arrays(data, flat, dtype, context)
     kind = _natural(flat) if dtype is None else of(dtype)
     if dtype is not None:
@@ -191,7 +191,7 @@ def _of_arrays(data, flat, dtype, context):
     """Lists with NumPy's numbers or arrays, or with tensors."""
     if any(isinstance(item, Tensor) for item in flat):
         raise TypeError("nested lists of numbers are wanted, not of tensors: tiny.stack() puts them side by side")
-    if Reading.tinygrad and dtype is None:
+    if Reading.tinygrad and dtype is None and not all(getattr(item, "ndim", 0) for item in flat):
         raise RuntimeError("a list of NumPy's numbers has no element type: say a dtype, or make an array of it")
     import numpy
     return tensor(numpy.asarray(data), dtype, context)

@@ -22,6 +22,8 @@ from ._tape import JitError
 from .native import Tensor
 
 MOST = 16  # programs of one function
+# What the engine says of a part that it has for known sizes alone, and of numbers that no dimension stands for.
+_OF_VALUES = ("depends on the free dimension", "at most 2^40 either way")
 
 
 class _Call:
@@ -226,7 +228,7 @@ class TinyJit:
             program = self._capture(call)
         except RuntimeError as error:
             # What the engine cannot do for all values of a variable: a program for each.
-            if self._by_value or not call.bindings or "depends on the free dimension" not in str(error):
+            if self._by_value or not call.bindings or not any(text in str(error) for text in _OF_VALUES):
                 raise
             self._by_value = True
             call = _Call(args, kwargs, True)

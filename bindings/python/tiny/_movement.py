@@ -59,9 +59,9 @@ def expand(self, *shape, dims=None) -> Tensor:
     return sized(_expand(self, wanted), wanted)
 
 
-def flip(self, *axis, axes=None) -> Tensor:
+def flip(self, *args, axis=None, axes=None) -> Tensor:
     """Reverses the axes."""
-    return _flip(self, _dims("flip", axis, axes))
+    return _flip(self, _dims("flip", args, axis, axes))
 
 
 def repeat(self, *repeats) -> Tensor:

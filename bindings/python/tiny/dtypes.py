@@ -40,20 +40,20 @@ weaks = (weakint, weakfloat)
 all = floats + ints + (bool,)
 
 
-def is_float(dtype) -> "bool":
-    return _dtype.of(dtype).is_float
+def is_float(x) -> "bool":
+    return _dtype.of(x).is_float
 
 
-def is_int(dtype) -> "bool":
-    return _dtype.of(dtype).is_int
+def is_int(x) -> "bool":
+    return _dtype.of(x).is_int
 
 
-def is_unsigned(dtype) -> "bool":
-    return _dtype.of(dtype) in uints
+def is_unsigned(x) -> "bool":
+    return _dtype.of(x) in uints
 
 
-def is_bool(dtype) -> "bool":
-    return _dtype.of(dtype) is bool
+def is_bool(x) -> "bool":
+    return _dtype.of(x) is bool
 
 
 def from_py(x):

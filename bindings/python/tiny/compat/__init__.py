@@ -13,6 +13,7 @@ import importlib.util
 import sys
 import types
 
+from . import _names
 from ._absent import names_of
 from .._dtype import tell_contexts
 from .._reading import Reading
@@ -73,6 +74,8 @@ def install() -> None:
     other = sys.modules.get("tinygrad")
     if other is not None and not other.__name__.startswith(_HERE):
         raise RuntimeError("tiny.compat.install(): tinygrad itself is imported already")
+    if not Reading.tinygrad:
+        _names.install()
     Reading.tinygrad = True
     tell_contexts()
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):

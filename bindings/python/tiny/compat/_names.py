@@ -1,0 +1,65 @@
+"""Calls as tinygrad names their arguments: x.eq(x=1), prod(x=(2, 3)), x.cross_entropy(Y, "sum", 0.1)."""
+
+import functools
+
+from ..native import Tensor
+
+# The arguments of a method by tinygrad's names, in their order, where ours has others.
+_METHODS = {"eq": ("x",), "ne": ("x",), "fmod": ("x",), "maximum": ("x",), "minimum": ("x",), "where": ("x", "y"),
+            "assign": ("x",), "const_like": ("b",), "shard_like": ("y",)}
+# What says how tinygrad stores or counts, and changes no value.
+_IGNORED = {"full_like": "buffer", "zeros_like": "buffer", "ones_like": "buffer", "realize": "do_update_stats"}
+_HELPERS = {"all_int": ("t",), "all_same": ("items",), "ansilen": ("s",), "ansipad": ("s", "w"), "ansistrip": ("s",),
+            "argsort": ("x",), "ceildiv": ("num", "amt"), "colored": ("st",), "data64": ("data",), "data64_le": ("data",),
+            "dedup": ("x",), "flat_mv": ("mv",), "flatten": ("l",), "from_mv": ("mv", "to_type"),
+            "fromimport": ("mod", "frm"), "fully_flatten": ("l",), "get_child": ("obj", "key"), "get_shape": ("x",),
+            "get_single_element": ("x",), "getbits": ("value", "start", "end"), "hi32": ("x",), "lo32": ("x",),
+            "make_tuple": ("x", "cnt"), "merge_dicts": ("ds",), "mv_address": ("mv",), "next_power2": ("x",),
+            "partition": ("itr", "fxn"), "pluralize": ("st", "cnt"), "polyN": ("x", "p"), "prod": ("x",),
+            "round_down": ("num", "amt"), "round_up": ("num", "amt"), "size_to_str": ("s",), "strip_parens": ("fst",),
+            "temp": ("x",), "time_to_str": ("t",), "to_function_name": ("s",), "to_mv": ("ptr", "sz"), "to_tuple": ("x",),
+            "unwrap": ("x",), "word_wrap": ("x",)}
+
+
+def _named(function, names, before=0):
+    """The function, whose arguments behind the first `before` ones have these names too."""
+    @functools.wraps(function)
+    def call(*arguments, **keywords):
+        given = [keywords.pop(name) for name in names[len(arguments) - before:] if name in keywords] if keywords else ()
+        return function(*arguments, *given, **keywords)
+    return call
+
+
+def _without(function, name):
+    @functools.wraps(function)
+    def call(*arguments, **keywords):
+        keywords.pop(name, None)
+        return function(*arguments, **keywords)
+    return call
+
+
+def _losses(cross_entropy, nll_loss):
+    """What stands where among the arguments of two losses, PyTorch's order being another."""
+    @functools.wraps(cross_entropy)
+    def of_logits(self, Y, reduction="mean", label_smoothing=0.0, **keywords) -> Tensor:
+        return cross_entropy(self, Y, reduction=reduction, label_smoothing=label_smoothing, **keywords)
+
+    @functools.wraps(nll_loss)
+    def of_logarithms(self, Y, weight=None, ignore_index=None, reduction="mean") -> Tensor:
+        said = {} if ignore_index is None else {"ignore_index": ignore_index}
+        return nll_loss(self, Y, weight, reduction=reduction, **said)
+    return of_logits, of_logarithms
+
+
+def helpers(module) -> dict:
+    """The functions of tiny.helpers that have other names for their arguments."""
+    return {name: _named(getattr(module, name), names) for name, names in _HELPERS.items()}
+
+
+def install():
+    """Tensor's methods take tinygrad's names, in the whole process."""
+    for name, names in _METHODS.items():
+        setattr(Tensor, name, _named(getattr(Tensor, name), names, 1))
+    for name, ignored in _IGNORED.items():
+        setattr(Tensor, name, _without(getattr(Tensor, name), ignored))
+    Tensor.cross_entropy, Tensor.nll_loss = _losses(Tensor.cross_entropy, Tensor.nll_loss)
