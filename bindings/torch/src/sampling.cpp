@@ -80,8 +80,7 @@ V smoothed(Resize kind, const V& x, int64_t axis, int64_t count, double step) {
   }
   const int64_t sizes[] = {size, count};
   const V matrix = from_data(TINY_FLOAT32, sizes, weights.data(), weights.size() * sizeof(float));
-  const V wide = transpose(cast(x, tiny_torch::wide(x.dtype())), axis, -1);
-  return cast(transpose(matmul(wide, cast(matrix, wide.dtype())), axis, -1), x.dtype());
+  return transpose(matmul(transpose(x, axis, -1), cast(matrix, x.dtype())), axis, -1);
 }
 
 // output_size at 1; align_corners, where there is such, and scales from `at` on.
@@ -126,14 +125,16 @@ V resized(const Call& c, const V& x, size_t at) {
 }
 template <Resize kind>
 void resize(Call& c) {
-  const V x = c.value(0);
+  const V given = c.value(0);
+  const V x = cast(given, wide(given.dtype()));
   const at::IntArrayRef sizes = c.target(0).sizes();
   c.give(0, c.target(0).numel() ? resized<kind>(c, x, 2)
                                 : full(x.dtype(), {sizes.data(), sizes.size()}, 0));
 }
 template <Resize kind>
 void resize_backward(Call& c) {  // grad, output_size, input_size, ..
-  c.give(0, transposed(c.value(0), c.ints(2), [&](const V& x) { return resized<kind>(c, x, 3); }));
+  const V grad = cast(c.value(0), wide(c.value(0).dtype()));
+  c.give(0, transposed(grad, c.ints(2), [&](const V& x) { return resized<kind>(c, x, 3); }));
 }
 
 // ---- Borders ------------------------------------------------------------------------------------
@@ -186,7 +187,9 @@ V sampled(const Call& c, const V& x, const V& grid, size_t at) {
   const std::string attributes = std::string(R"({"mode":")") + kModes[c.integer(at)] +
                                  R"(","padding_mode":")" + kPaddings[c.integer(at + 1)] +
                                  R"(","align_corners":)" + (c.flag(at + 2) ? "1}" : "0}");
-  return onnx("GridSample", {x, grid}, attributes.c_str());
+  const tiny_dtype dtype = wide(x.dtype());
+  return cast(onnx("GridSample", {cast(x, dtype), cast(grid, dtype)}, attributes.c_str()),
+              x.dtype());
 }
 void sample(Call& c) {  // input, grid, ..
   c.give(0, sampled(c, c.value(0), c.value(1), 2));
