@@ -3,6 +3,7 @@
 // engine's gradient of the forward one at no picture in particular.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 
 #include "call.h"
@@ -126,10 +127,16 @@ V resized(const Call& c, const V& x, size_t at) {
 template <Resize kind>
 void resize(Call& c) {
   const V given = c.value(0);
-  const V x = cast(given, wide(given.dtype()));
   const at::IntArrayRef sizes = c.target(0).sizes();
-  c.give(0, c.target(0).numel() ? resized<kind>(c, x, 2)
-                                : full(x.dtype(), {sizes.data(), sizes.size()}, 0));
+  if (c.target(0).numel() == 0)
+    return c.give(0, full(given.dtype(), {sizes.data(), sizes.size()}, 0));
+  if constexpr (kind == Resize::Nearest || kind == Resize::NearestExact)
+    return c.give(0, resized<kind>(c, given, 2));
+  if (given.is_float()) return c.give(0, resized<kind>(c, cast(given, wide(given.dtype())), 2));
+  // Pictures of bytes: the nearest byte of what is between, or beyond, them.
+  const V y = unary(TINY_ROUND, resized<kind>(c, cast(given, TINY_FLOAT32), 2));
+  c.give(0, binary(TINY_MIN, binary(TINY_MAX, y, constant(TINY_FLOAT32, 0)),
+                   constant(TINY_FLOAT32, std::numeric_limits<uint8_t>::max())));
 }
 template <Resize kind>
 void resize_backward(Call& c) {  // grad, output_size, input_size, ..
