@@ -31,14 +31,14 @@ tiny_status tiny_squeeze(const tiny_tensor* a, const int64_t* axes, size_t naxes
     const bool all = naxes == 0 && axes == nullptr;
     return tiny::weak_like(
         all ? tiny::squeeze(a->value) : tiny::squeeze(a->value, numbers(axes, naxes, "axes")),
-        {&a->value, 1});
+        a->value);
   });
 }
 
 tiny_status tiny_unsqueeze(const tiny_tensor* a, const int64_t* axes, size_t naxes,
                            tiny_tensor** out) {
   return produce(__func__, out, {{a, "a"}}, [&] {
-    return tiny::weak_like(tiny::unsqueeze(a->value, numbers(axes, naxes, "axes")), {&a->value, 1});
+    return tiny::weak_like(tiny::unsqueeze(a->value, numbers(axes, naxes, "axes")), a->value);
   });
 }
 

@@ -43,8 +43,8 @@ Ints per_axis(const tiny_tensor* tensor, const int64_t* values, size_t count, co
 }
 
 // What was made of `a`, weak if that is and the settings have it so.
-Tensor weak_as(const Tensor& made, const tiny_tensor* a) {
-  return weak_like(made, {&a->value, 1});
+Tensor weak_as(Tensor made, const tiny_tensor* a) {
+  return weak_like(std::move(made), a->value);
 }
 
 }  // namespace
@@ -69,9 +69,9 @@ tiny_status tiny_unary(tiny_unary_op op, const tiny_tensor* a, tiny_tensor** out
 tiny_status tiny_binary(tiny_binary_op op, const tiny_tensor* a, const tiny_tensor* b,
                         tiny_tensor** out) {
   return produce(__func__, out, {{a, "a"}, {b, "b"}}, [&] {
-    const tiny::Tensor both[] = {a->value, b->value};
+    const tiny::Tensor* const both[] = {&a->value, &b->value};
     return tiny::weak_like(
-        find<tiny::Binary>(tiny::kBinary, op, "binary operation")(both[0], both[1]), both);
+        find<tiny::Binary>(tiny::kBinary, op, "binary operation")(*both[0], *both[1]), both);
   });
 }
 
@@ -162,8 +162,8 @@ tiny_status tiny_bitcast(const tiny_tensor* a, tiny_dtype dtype, tiny_tensor** o
 tiny_status tiny_where(const tiny_tensor* condition, const tiny_tensor* a, const tiny_tensor* b,
                        tiny_tensor** out) {
   return produce(__func__, out, {{condition, "condition"}, {a, "a"}, {b, "b"}}, [&] {
-    const tiny::Tensor both[] = {a->value, b->value};
-    return tiny::weak_like(tiny::where(condition->value, both[0], both[1]), both);
+    const tiny::Tensor* const both[] = {&a->value, &b->value};
+    return tiny::weak_like(tiny::where(condition->value, *both[0], *both[1]), both);
   });
 }
 
@@ -179,8 +179,8 @@ tiny_status tiny_concat(tiny_tensor* const* tensors, size_t count, int64_t axis,
 
 tiny_status tiny_matmul(const tiny_tensor* a, const tiny_tensor* b, tiny_tensor** out) {
   return produce(__func__, out, {{a, "a"}, {b, "b"}}, [&] {
-    const tiny::Tensor both[] = {a->value, b->value};
-    return tiny::weak_like(tiny::matmul(both[0], both[1]), both);
+    const tiny::Tensor* const both[] = {&a->value, &b->value};
+    return tiny::weak_like(tiny::matmul(*both[0], *both[1]), both);
   });
 }
 

@@ -54,7 +54,7 @@ tiny_status tiny_made_of(const tiny_tensor* tensor, tiny_tensor* const* others, 
 
 tiny_status tiny_detach(const tiny_tensor* a, tiny_tensor** out) {
   return produce(__func__, out, {{a, "a"}},
-                 [&] { return tiny::weak_like(tiny::detach(a->value), {&a->value, 1}); });
+                 [&] { return tiny::weak_like(tiny::detach(a->value), a->value); });
 }
 
 tiny_status tiny_clone(const tiny_tensor* a, tiny_tensor** out) {

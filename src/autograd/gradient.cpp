@@ -97,8 +97,8 @@ UOp upstream_of(const Tensor& loss, const Tensor& upstream) {
 
 std::vector<Tensor> gradients(std::span<const Tensor> losses, std::span<const Tensor> upstreams,
                               std::span<const Tensor> targets, bool unused_are_zero) {
-  std::vector<Tensor> all(losses.begin(), losses.end());
-  all.insert(all.end(), targets.begin(), targets.end());
+  std::vector<const Tensor*> all = refs_to(losses);
+  for (const Tensor& target : targets) all.push_back(&target);
   require_one_context(all);
   std::vector<UOp> from, to;
   std::vector<Moved> wanted, found;  // as the targets are now, and in the losses
@@ -116,7 +116,7 @@ std::vector<Tensor> gradients(std::span<const Tensor> losses, std::span<const Te
     found.push_back(moved_of(node ? node : wanted.back().base));
     to.push_back(found.back().base);
   }
-  Backward backward(all.front().context_ref(), from, to);
+  Backward backward(all.front()->context_ref(), from, to);
   for (size_t i = 0; i < losses.size(); ++i)
     backward.reach(from[i],
                    Adjoint(upstream_of(losses[i], i < upstreams.size() ? upstreams[i] : Tensor())));

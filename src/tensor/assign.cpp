@@ -59,7 +59,7 @@ void own_memory(const Tensor& target, bool keeps) {
 }
 
 void assign(Tensor& target, const Tensor& value) {
-  const Tensor both[] = {target, value};
+  const Tensor* const both[] = {&target, &value};
   require_one_context(both);
   require(!target.is_number(), Status::InvalidArgument,
           "a scalar is a number, not memory to assign to");
@@ -92,7 +92,7 @@ void assign(Tensor& target, const Tensor& value) {
 }
 
 void assign_along(const Tensor& target, const Tensor& value, const Tensor& companion) {
-  const Tensor all[] = {target, value, companion};
+  const Tensor* const all[] = {&target, &value, &companion};
   require_one_context(all);
   Cell& cell = *target.cell();
   invariant(cell.owns_memory() && is_row_major(target.view()) && value.shape() == target.shape() &&

@@ -36,8 +36,8 @@ struct ConvTypes {
 };
 
 ConvTypes conv_types(const Tensor& x, const Tensor& weight, const Tensor& bias, const char* what) {
-  std::vector<Tensor> operands{x, weight};
-  if (bias) operands.push_back(bias);
+  std::vector<const Tensor*> operands{&x, &weight};
+  if (bias) operands.push_back(&bias);
   require_one_context(operands);
   require(x.rank() >= 2 && x.rank() == weight.rank(), Status::Shape, what, " of x ", x.shape(),
           " with weight ", weight.shape(), "; wanted as many axes, at least 2");

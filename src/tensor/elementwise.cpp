@@ -30,7 +30,7 @@ Tensor apply_rounding(Op op, const Tensor& a) {
 }
 
 Tensor apply(Op op, const Tensor& a, const Tensor& b) {
-  const Tensor operands[] = {a, b};
+  const Tensor* const operands[] = {&a, &b};
   Meeting m = meet(operands);
   // What folds to a constant (x == x) still has an element for each of x's.
   return a.with(broadcast_to(elementwise(op, std::move(m.nodes)), m.shape));
@@ -44,7 +44,7 @@ void require_ints(const Tensor& a, const Tensor& b, const char* what, bool bools
 
 Tensor apply_bits(Op op, const Tensor& a, const Tensor& b, const char* what, bool bools) {
   require_ints(a, b, what, bools);
-  const Tensor operands[] = {a, b};
+  const Tensor* const operands[] = {&a, &b};
   const DType dtype = common_dtype(operands);
   require(!dtype.is_float(), Status::DType, what, " of ", a.dtype(), " and ", b.dtype(),
           ": no integer type holds both");
@@ -53,7 +53,7 @@ Tensor apply_bits(Op op, const Tensor& a, const Tensor& b, const char* what, boo
 
 // Operands of a division, as numbers.
 Meeting meet_numbers(const Tensor& a, const Tensor& b) {
-  const Tensor operands[] = {a, b};
+  const Tensor* const operands[] = {&a, &b};
   const DType dtype = common_dtype(operands);
   return meet_as(operands, dtype.is_bool() ? kInt64 : dtype);
 }
@@ -156,7 +156,7 @@ Tensor add(const Tensor& a, const Tensor& b) {
   return apply(Op::Add, a, b);
 }
 Tensor sub(const Tensor& a, const Tensor& b) {
-  const Tensor operands[] = {a, b};
+  const Tensor* const operands[] = {&a, &b};
   const Meeting m = meet(operands);
   if (m.dtype.is_bool()) return a.with(elementwise(Op::Xor, m.nodes));
   return a.with(broadcast_to(sub(m.nodes[0], m.nodes[1]), m.shape));
@@ -165,7 +165,7 @@ Tensor mul(const Tensor& a, const Tensor& b) {
   return apply(Op::Mul, a, b);
 }
 Tensor div(const Tensor& a, const Tensor& b) {
-  const Tensor operands[] = {a, b};
+  const Tensor* const operands[] = {&a, &b};
   Meeting m = meet_as(operands, float_dtype(a.context(), common_dtype(operands)));
   return a.with(elementwise(Op::Div, std::move(m.nodes)));
 }
@@ -307,9 +307,9 @@ Tensor not_equal(const Tensor& a, const Tensor& b) {
 }
 
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
-  const Tensor values[] = {a, b};
+  const Tensor* const values[] = {&a, &b};
   const DType dtype = common_dtype(values);
-  const Tensor all[] = {condition, a, b};
+  const Tensor* const all[] = {&condition, &a, &b};
   require_one_context(all);
   const Shape shape = broadcast_shape(condition.shape(), broadcast_shape(a.shape(), b.shape()));
   return a.with(where(broadcast_to(cast(condition.node(), kBool), shape),

@@ -22,7 +22,7 @@ size_t at(int64_t axis) {
 }
 
 void require_index(const Tensor& a, const Tensor& index, const char* what) {
-  const Tensor both[] = {a, index};
+  const Tensor* const both[] = {&a, &index};
   require_one_context(both);
   require(index.dtype().is_int(), Status::DType, what, ": an index of ", index.dtype(),
           "; wanted an integer type");

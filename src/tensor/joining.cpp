@@ -9,10 +9,11 @@ namespace tiny {
 
 Tensor concat(std::span<const Tensor> parts, int64_t axis) {
   require(!parts.empty(), Status::InvalidArgument, "concat of no tensors");
-  require_one_context(parts);
+  const std::vector<const Tensor*> operands = refs_to(parts);
+  require_one_context(operands);
   const Tensor& first = parts.front();
   const int64_t along = checked_axis(axis, first.rank());
-  const DType dtype = common_dtype(parts);
+  const DType dtype = common_dtype(operands);
   std::vector<UOp> nodes;
   for (const Tensor& part : parts) {
     bool fits = part.rank() == first.rank();

@@ -15,7 +15,7 @@ namespace tiny {
 
 // Nodes, not tensors, are between the operands and the product: nobody holds them.
 Tensor matmul(const Tensor& a, const Tensor& b) {
-  const Tensor operands[] = {a, b};
+  const Tensor* const operands[] = {&a, &b};
   require_one_context(operands);
   require(a.rank() >= 1 && b.rank() >= 1, Status::Shape, "matmul takes no scalars; got shapes ",
           a.shape(), " and ", b.shape());

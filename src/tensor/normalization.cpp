@@ -68,9 +68,9 @@ Ints axes_from(const Tensor& x, int64_t axis) {
 }
 
 void require_contexts(const Tensor& x, std::initializer_list<Tensor> others) {
-  std::vector<Tensor> all{x};
+  std::vector<const Tensor*> all{&x};
   for (const Tensor& t : others)
-    if (t) all.push_back(t);
+    if (t) all.push_back(&t);
   require_one_context(all);
 }
 

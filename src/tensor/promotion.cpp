@@ -60,13 +60,13 @@ struct Met {
   bool is_unsure = false;  // the strong ones are integers that no integer type holds
 };
 
-Met met_of(std::span<const Tensor> operands) {
+Met met_of(TensorRefs operands) {
   Met met;
   bool has_float = false;
-  for (const Tensor& t : operands) {
-    DType& dtype = t.weak() ? met.weak : met.strong;
-    dtype = dtype == kVoid ? t.dtype() : promoted(dtype, t.dtype());
-    has_float |= !t.weak() && t.dtype().is_float();
+  for (const Tensor* t : operands) {
+    DType& dtype = t->weak() ? met.weak : met.strong;
+    dtype = dtype == kVoid ? t->dtype() : promoted(dtype, t->dtype());
+    has_float |= !t->weak() && t->dtype().is_float();
   }
   met.is_unsure = met.strong.is_float() && !has_float;
   return met;
@@ -79,21 +79,27 @@ bool is_weak(const Met& met) {
 
 }  // namespace
 
-DType common_dtype(std::span<const Tensor> operands) {
+std::vector<const Tensor*> refs_to(std::span<const Tensor> tensors) {
+  std::vector<const Tensor*> refs;
+  for (const Tensor& t : tensors) refs.push_back(&t);
+  return refs;
+}
+
+DType common_dtype(TensorRefs operands) {
   const Met met = met_of(operands);
   if (!is_weak(met)) return met.strong;
-  const Context& context = operands.front().context();
+  const Context& context = operands.front()->context();
   const DType highest = met.is_unsure ? met.strong : met.weak;
   return highest.is_bool()  ? highest
          : highest.is_int() ? context.default_int()
                             : context.default_float();
 }
 
-bool meet_weakly(std::span<const Tensor> operands) {
+bool meet_weakly(TensorRefs operands) {
   return is_weak(met_of(operands));
 }
 
-Tensor weak_like(const Tensor& result, std::span<const Tensor> operands) {
+Tensor weak_like(Tensor result, TensorRefs operands) {
   if (result.context().flags().weak_results == 0 || result.dtype().is_bool()) return result;
   return meet_weakly(operands) ? result.as_weak() : result;
 }
@@ -116,26 +122,26 @@ UOp as_dtype(const Tensor& operand, DType dtype) {
   return cast(operand.node(), dtype);
 }
 
-void require_one_context(std::span<const Tensor> operands) {
-  for (const Tensor& t : operands) {
-    require(static_cast<bool>(t), Status::InvalidArgument, "an operand is no tensor");
-    require(&t.context() == &operands.front().context(), Status::InvalidArgument,
+void require_one_context(TensorRefs operands) {
+  for (const Tensor* t : operands) {
+    require(static_cast<bool>(*t), Status::InvalidArgument, "an operand is no tensor");
+    require(&t->context() == &operands.front()->context(), Status::InvalidArgument,
             "the operands come from different contexts",
-            of_two_devices(t.context(), operands.front().context()));
+            of_two_devices(t->context(), operands.front()->context()));
   }
 }
 
-Meeting meet_as(std::span<const Tensor> operands, DType dtype) {
+Meeting meet_as(TensorRefs operands, DType dtype) {
   require_one_context(operands);
   Meeting meeting;
   meeting.dtype = dtype;
-  for (const Tensor& t : operands) meeting.shape = broadcast_shape(meeting.shape, t.shape());
-  for (const Tensor& t : operands)
-    meeting.nodes.push_back(broadcast_to(as_dtype(t, dtype), meeting.shape));
+  for (const Tensor* t : operands) meeting.shape = broadcast_shape(meeting.shape, t->shape());
+  for (const Tensor* t : operands)
+    meeting.nodes.push_back(broadcast_to(as_dtype(*t, dtype), meeting.shape));
   return meeting;
 }
 
-Meeting meet(std::span<const Tensor> operands) {
+Meeting meet(TensorRefs operands) {
   return meet_as(operands, common_dtype(operands));
 }
 

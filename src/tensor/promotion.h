@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "tensor/tensor.h"
@@ -11,14 +12,22 @@ namespace tiny {
 // The dtype that values of two strong dtypes meet in.
 DType promoted(DType a, DType b);
 
+// Operands where they are: a call makes no tensors of them.
+using TensorRefs = std::span<const Tensor* const>;
+std::vector<const Tensor*> refs_to(std::span<const Tensor> tensors);
+
 // The dtype that operands meet in, weak scalars included.
-DType common_dtype(std::span<const Tensor> operands);
+DType common_dtype(TensorRefs operands);
 
 // Whether the dtype of what such operands make gives way to others, where the settings have it so:
 // no strong operand is of its category.
-bool meet_weakly(std::span<const Tensor> operands);
+bool meet_weakly(TensorRefs operands);
 // `result`, weak if its operands meet weakly and the settings have that.
-Tensor weak_like(const Tensor& result, std::span<const Tensor> operands);
+Tensor weak_like(Tensor result, TensorRefs operands);
+inline Tensor weak_like(Tensor result, const Tensor& operand) {
+  const Tensor* const one = &operand;
+  return weak_like(std::move(result), TensorRefs(&one, 1));
+}
 
 // `dtype` if it is a float, the default one otherwise: what functions of floats compute in.
 DType float_dtype(const Context& context, DType dtype);
@@ -39,11 +48,11 @@ struct Meeting {
   Shape shape;
   std::vector<UOp> nodes;
 };
-Meeting meet(std::span<const Tensor> operands);
+Meeting meet(TensorRefs operands);
 // The same, for operands that an operation wants in a dtype of its own.
-Meeting meet_as(std::span<const Tensor> operands, DType dtype);
+Meeting meet_as(TensorRefs operands, DType dtype);
 
 // Error{InvalidArgument} unless all operands come from one context.
-void require_one_context(std::span<const Tensor> operands);
+void require_one_context(TensorRefs operands);
 
 }  // namespace tiny

@@ -83,11 +83,11 @@ struct Wanted {
 
 Wanted wanted_of(std::span<Tensor* const> tensors) {
   Wanted wanted;
-  std::vector<Tensor> all;
+  std::vector<const Tensor*> all;
   std::unordered_set<const Cell*> seen;
   for (Tensor* t : tensors) {
     numbers(t->shape());
-    all.push_back(*t);
+    all.push_back(t);
     Cell& cell = *t->cell();
     if (!needs_memory(cell.node()) || !seen.insert(&cell).second) continue;
     if (has_value(cell.node()) && cell.owns_memory()) continue;

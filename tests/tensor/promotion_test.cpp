@@ -55,7 +55,9 @@ TEST(Promotion, FollowsTheTableBothWays) {
 
 TEST(Promotion, WeakScalarsTakeTheDtypeOfATensorOfTheirCategoryOrAbove) {
   const Ref<Context> context = testing::new_context("interp");
-  const auto met = [&](std::vector<Tensor> operands) { return to_string(common_dtype(operands)); };
+  const auto met = [&](std::vector<Tensor> operands) {
+    return to_string(common_dtype(refs_to(operands)));
+  };
   const auto strong = [&](const char* name) { return full(context, *dtype_named(name), {}, 1); };
   const Tensor whole = Tensor::weak_int(context, 3);
   const Tensor real = Tensor::weak_float(context, 3.5);
@@ -79,19 +81,19 @@ TEST(Promotion, SettingsSayWhatNumbersBecomeAndWhatGivesWay) {
   const auto strong = [&](DType dtype) { return full(context, dtype, {}, 1); };
   const Tensor whole = Tensor::weak_int(context, 3);
   const Tensor real = Tensor::weak_float(context, 3.5);
-  EXPECT_EQ(common_dtype(std::vector{whole}), kInt16);
-  EXPECT_EQ(common_dtype(std::vector{strong(kBool), whole}), kInt16);
-  EXPECT_EQ(common_dtype(std::vector{strong(kInt8), real}), kFloat16);
-  EXPECT_EQ(common_dtype(std::vector{strong(kInt64), strong(kUInt64)}), kFloat16);
+  EXPECT_EQ(common_dtype(refs_to(std::vector{whole})), kInt16);
+  EXPECT_EQ(common_dtype(refs_to(std::vector{strong(kBool), whole})), kInt16);
+  EXPECT_EQ(common_dtype(refs_to(std::vector{strong(kInt8), real})), kFloat16);
+  EXPECT_EQ(common_dtype(refs_to(std::vector{strong(kInt64), strong(kUInt64)})), kFloat16);
   EXPECT_EQ(float_dtype(strong(kInt32)), kFloat16);
 
   const std::vector<Tensor> both = {strong(kInt8), real};
-  EXPECT_TRUE(meet_weakly(both));
-  EXPECT_FALSE(meet_weakly(std::vector{strong(kInt8), whole}));
-  EXPECT_FALSE(weak_like(strong(kFloat16), both).weak());
+  EXPECT_TRUE(meet_weakly(refs_to(both)));
+  EXPECT_FALSE(meet_weakly(refs_to(std::vector{strong(kInt8), whole})));
+  EXPECT_FALSE(weak_like(strong(kFloat16), refs_to(both)).weak());
   context->set("weak_results", 1);
-  EXPECT_TRUE(weak_like(strong(kFloat16), both).weak());
-  EXPECT_FALSE(weak_like(strong(kBool), both).weak());  // a comparison
+  EXPECT_TRUE(weak_like(strong(kFloat16), refs_to(both)).weak());
+  EXPECT_FALSE(weak_like(strong(kBool), refs_to(both)).weak());  // a comparison
 }
 
 TEST(Promotion, WeakNumbersAreRoundedOnceTheirDtypeIsKnown) {

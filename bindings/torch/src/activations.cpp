@@ -161,9 +161,9 @@ constexpr PointwiseRow kLogits[] = {
 };
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  add_pointwise(m, kActivations);
-  add_pointwise(m, kSlopes);
-  add_pointwise(m, kLogits);
+  add_pointwise(m, kActivations, Steps::Several);
+  add_pointwise(m, kSlopes, Steps::Several);
+  add_pointwise(m, kLogits, Steps::Several);
 }
 
 }  // namespace

@@ -189,17 +189,8 @@ constexpr PointwiseRow kArithmetic[] = {
     {"clamp_min.Tensor", Types::Same, clamp},
     {"clamp_max", Types::Same, [](Given o) { return less(o[0], o[1], is_bool(o)); }},
     {"clamp_max.Tensor", Types::Same, [](Given o) { return less(o[0], o[1], is_bool(o)); }},
-    {"atan2", Types::Float, atan2},
     {"copysign.Tensor", Types::Float, copysign},
-    {"hypot", Types::Same, [](Given o) { return unary(TINY_SQRT, o[0] * o[0] + o[1] * o[1]); }},
-    {"logaddexp", Types::Same, [](Given o) { return log_add(o, 1); }},
-    {"logaddexp2", Types::Same, [](Given o) { return log_add(o, kLn2); }},
-    {"xlogy.Tensor", Types::Float, xlogy},
     {"heaviside", Types::Same, heaviside},
-    {"addcmul", Types::Same, [](Given o) { return o[0] + scaled(o, o[1] * o[2], 0); }},
-    {"addcdiv", Types::Same, add_quotient},
-    {"lerp.Tensor", Types::Same, [](Given o) { return lerp(o[0], o[1], o[2]); }},
-    {"lerp.Scalar", Types::Same, [](Given o) { return lerp(o[0], o[1], o.number(0)); }},
     {"where.self", Types::Condition, [](Given o) { return where(truth(o[0]), o[1], o[2]); }},
 };
 
@@ -276,12 +267,9 @@ constexpr PointwiseRow kFunctions[] = {
     {"exp2", Types::Float, [](Given o) { return binary(TINY_POW, constant(o.dtype, 2), o[0]); }},
     {"expm1", Types::Float, function<TINY_EXPM1>},
     {"log", Types::Float, function<TINY_LOG>},
-    {"log2", Types::Float, [](Given o) { return unary(TINY_LOG, o[0]) * (1 / kLn2); }},
-    {"log10", Types::Float, [](Given o) { return unary(TINY_LOG, o[0]) * (1 / kLn10); }},
     {"log1p", Types::Float, function<TINY_LOG1P>},
     {"sin", Types::Float, function<TINY_SIN>},
     {"cos", Types::Float, function<TINY_COS>},
-    {"tan", Types::Float, [](Given o) { return unary(TINY_SIN, o[0]) / unary(TINY_COS, o[0]); }},
     {"tanh", Types::Float, function<TINY_TANH>},
     {"sinh", Types::Float, [](Given o) { return named("Sinh", o); }},
     {"cosh", Types::Float, [](Given o) { return named("Cosh", o); }},
@@ -292,15 +280,32 @@ constexpr PointwiseRow kFunctions[] = {
     {"acosh", Types::Float, [](Given o) { return named("Acosh", o); }},
     {"atanh", Types::Float, [](Given o) { return named("Atanh", o); }},
     {"erf", Types::Float, function<TINY_ERF>},
+};
+
+// What is calculated in several steps.
+constexpr PointwiseRow kCompound[] = {
+    {"atan2", Types::Float, atan2},
+    {"hypot", Types::Same, [](Given o) { return unary(TINY_SQRT, o[0] * o[0] + o[1] * o[1]); }},
+    {"logaddexp", Types::Same, [](Given o) { return log_add(o, 1); }},
+    {"logaddexp2", Types::Same, [](Given o) { return log_add(o, kLn2); }},
+    {"xlogy.Tensor", Types::Float, xlogy},
+    {"addcmul", Types::Same, [](Given o) { return o[0] + scaled(o, o[1] * o[2], 0); }},
+    {"addcdiv", Types::Same, add_quotient},
+    {"lerp.Tensor", Types::Same, [](Given o) { return lerp(o[0], o[1], o[2]); }},
+    {"lerp.Scalar", Types::Same, [](Given o) { return lerp(o[0], o[1], o.number(0)); }},
+    {"log2", Types::Float, [](Given o) { return unary(TINY_LOG, o[0]) * (1 / kLn2); }},
+    {"log10", Types::Float, [](Given o) { return unary(TINY_LOG, o[0]) * (1 / kLn10); }},
+    {"tan", Types::Float, [](Given o) { return unary(TINY_SIN, o[0]) / unary(TINY_COS, o[0]); }},
     {"erfc", Types::Float, [](Given o) { return 1.0 - unary(TINY_ERF, o[0]); }},
     {"sigmoid", Types::Float, function<TINY_SIGMOID>},
     {"sinc", Types::Float, sinc},
 };
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  add_pointwise(m, kArithmetic);
-  add_pointwise(m, kLogic);
-  add_pointwise(m, kFunctions);
+  add_pointwise(m, kArithmetic, Steps::One);
+  add_pointwise(m, kLogic, Steps::One);
+  add_pointwise(m, kFunctions, Steps::One);
+  add_pointwise(m, kCompound, Steps::Several);
 }
 
 }  // namespace

@@ -14,12 +14,10 @@ void add_scaled(Call& c, const V& product, size_t beta) {
   const tiny_dtype dtype = product.dtype();
   V result = factor.toDouble() == 1 ? product : product * value_of_number(factor, dtype);
   if (scale.toDouble() != 0) {
-    const V self = c.value(0);
+    const V self = c.operand(0);
     result = (scale.toDouble() == 1 ? self : self * value_of_number(scale, dtype)) + result;
   }
-  const at::Tensor& target = c.target(0);
-  c.give(0, target.defined() ? expand(result, Sizes(target.sizes().begin(), target.sizes().end()))
-                             : result);
+  c.give(0, result);
 }
 
 void product(Call& c) {

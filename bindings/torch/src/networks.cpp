@@ -192,7 +192,7 @@ void adaptive_pool_backward(Call& c) {  // grad, self
 // ---- Normalisation ------------------------------------------------------------------------------
 
 struct Normal {
-  V x;              // in 32 bits at least
+  V apart;          // from the mean, in 32 bits at least
   V mean, inverse;  // of the deviation, with axes of size 1
 };
 Normal normal_of(const V& given, const Sizes& axes, double epsilon) {
@@ -200,7 +200,7 @@ Normal normal_of(const V& given, const Sizes& axes, double epsilon) {
   const V mean = reduce(TINY_MEAN, x, axes, true);
   const V apart = x - mean;
   const V variance = reduce(TINY_MEAN, apart * apart, axes, true);
-  return {x, mean, unary(TINY_RSQRT, variance + constant(x.dtype(), epsilon))};
+  return {apart, mean, unary(TINY_RSQRT, variance + constant(x.dtype(), epsilon))};
 }
 // d(loss)/d(x) of (x - mean) * inverse, given that of the result, where both are made of x.
 V normal_backward(const V& grad, const V& unit, const V& inverse, const Sizes& axes) {
@@ -230,26 +230,26 @@ void batch_norm(Call& c, int64_t running, bool is_training, double momentum, dou
     normal = normal_of(given, axes, epsilon);
     if (has_running) {
       const V count = integer(TINY_INT64, given.numel() / given.size(1));
-      const V apart = normal.x - normal.mean;
+      const V& apart = normal.apart;
       const V unbiased =
-          reduce(TINY_SUM, apart * apart, axes, false) / cast(count - 1.0, normal.x.dtype());
+          reduce(TINY_SUM, apart * apart, axes, false) / cast(count - 1.0, apart.dtype());
       move_towards(c.tensor(first), flat(normal.mean), momentum);
       move_towards(c.tensor(first + 1), unbiased, momentum);
     }
   } else {
-    normal.x = cast(given, wide(given.dtype()));
-    const V variance = cast(c.value(first + 1), normal.x.dtype());
-    normal.mean = per_channel(cast(c.value(first), normal.x.dtype()), rank);
-    normal.inverse =
-        per_channel(unary(TINY_RSQRT, variance + constant(normal.x.dtype(), epsilon)), rank);
+    const V x = cast(given, wide(given.dtype()));
+    const V variance = cast(c.value(first + 1), x.dtype());
+    normal.mean = per_channel(cast(c.value(first), x.dtype()), rank);
+    normal.inverse = per_channel(unary(TINY_RSQRT, variance + constant(x.dtype(), epsilon)), rank);
+    normal.apart = x - normal.mean;
   }
-  V y = (normal.x - normal.mean) * normal.inverse;
+  V y = normal.apart * normal.inverse;
   if (c.has(1)) y = y * per_channel(c.value(1), rank);
   if (c.has(2)) y = y + per_channel(c.value(2), rank);
   c.give(0, cast(y, given.dtype()), c.tensor(0).suggest_memory_format());
   const int64_t none = 0;
-  c.give(1, is_training ? flat(normal.mean) : full(normal.x.dtype(), {&none, 1}, 0));
-  c.give(2, is_training ? flat(normal.inverse) : full(normal.x.dtype(), {&none, 1}, 0));
+  c.give(1, is_training ? flat(normal.mean) : full(normal.apart.dtype(), {&none, 1}, 0));
+  c.give(2, is_training ? flat(normal.inverse) : full(normal.apart.dtype(), {&none, 1}, 0));
 }
 void batch_norm_backward(
     Call& c) {  // grad, input, weight, running_mean, running_var, mean, invstd, train, eps, mask
@@ -289,9 +289,9 @@ void layer_norm(Call& c) {  // input, normalized_shape, weight, bias, eps
   const V given = c.value(0);
   const Sizes axes = last_axes(static_cast<int64_t>(c.ints(1).size()), given.rank());
   const Normal normal = normal_of(given, axes, c.real(4));
-  V y = (normal.x - normal.mean) * normal.inverse;
-  if (c.has(2)) y = y * c.value(2);
-  if (c.has(3)) y = y + c.value(3);
+  V y = normal.apart * normal.inverse;
+  if (c.has(2)) y = y * c.operand(2);
+  if (c.has(3)) y = y + c.operand(3);
   c.give(0, cast(y, given.dtype()));
   c.give(1, normal.mean);
   c.give(2, normal.inverse);
@@ -325,7 +325,7 @@ void group_norm(Call& c) {  // input, weight, bias, n, c, hxw, group, eps
   const int64_t rows = c.integer(3);
   const int64_t groups = c.integer(6);
   const Normal normal = normal_of(grouped(given, rows, groups), {2}, c.real(7));
-  V y = reshape((normal.x - normal.mean) * normal.inverse, given.shape());
+  V y = reshape(normal.apart * normal.inverse, given.shape());
   if (c.has(1)) y = y * per_channel(c.value(1), given.rank());
   if (c.has(2)) y = y + per_channel(c.value(2), given.rank());
   const int64_t shape[] = {rows, groups};

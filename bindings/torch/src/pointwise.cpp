@@ -41,8 +41,8 @@ bool is_number_operand(const Argument& argument) {
 // One form of an operator: where its operands, parameters and result are among the arguments.
 class PointwiseKernel final : public c10::OperatorKernel {
  public:
-  PointwiseKernel(const PointwiseRow& row, const FunctionSchema& schema)
-      : row_(row), count_(schema.arguments().size()) {
+  PointwiseKernel(const PointwiseRow& row, const FunctionSchema& schema, Steps steps)
+      : row_(row), steps_(steps), count_(schema.arguments().size()) {
     for (size_t i = 0; i < count_; ++i) {
       const Argument& argument = schema.arguments()[i];
       if (is_written(argument)) target_ = static_cast<int64_t>(i);
@@ -74,6 +74,7 @@ class PointwiseKernel final : public c10::OperatorKernel {
     const std::optional<at::ScalarType> same = prepare_alike(types, tensors, result);
     const at::ScalarType common = same ? *same : prepare(types, tensors, result);
     if (types != Types::Own) operands.dtype = dtype_of(common);
+    if (steps_ == Steps::Several) operands.dtype = wide(operands.dtype);
     for (size_t i = 0; i < tensors.size(); ++i)
       operands.x.push_back(as_operand(tensors[i], types, i, operands.dtype));
     if (types == Types::Own && !tensors.empty()) operands.dtype = operands.x[0].dtype();
@@ -180,6 +181,7 @@ class PointwiseKernel final : public c10::OperatorKernel {
   }
 
   const PointwiseRow& row_;
+  Steps steps_;
   size_t count_;
   int64_t target_ = -1;
   std::vector<size_t> operands_, parameters_;
@@ -210,7 +212,7 @@ Value Operands::number(size_t parameter) const {
   return value_of_number(parameters[parameter]->toScalar(), dtype);
 }
 
-void add_pointwise(torch::Library& library, std::span<const PointwiseRow> rows) {
+void add_pointwise(torch::Library& library, std::span<const PointwiseRow> rows, Steps steps) {
   const auto& known = names_known();
   for (const PointwiseRow& row : rows) {
     const std::string name = std::string("aten::") + row.name;
@@ -229,7 +231,7 @@ void add_pointwise(torch::Library& library, std::span<const PointwiseRow> rows) 
           continue;
         library.impl(c10::toString(it->second).c_str() + std::string_view("aten::").size(),
                      torch::CppFunction::makeFromBoxedFunctor(
-                         std::make_unique<PointwiseKernel>(row, op->schema())));
+                         std::make_unique<PointwiseKernel>(row, op->schema(), steps)));
       }
     }
   }

@@ -45,6 +45,9 @@ struct PointwiseRow {
   Types types;
   Value (*compute)(const Operands&);
 };
-void add_pointwise(torch::Library& library, std::span<const PointwiseRow> rows);
+// How floats of 16 bits are computed: as they are, by rows of one step; in 32 bits, rounded once,
+// by rows of several.
+enum class Steps { One, Several };
+void add_pointwise(torch::Library& library, std::span<const PointwiseRow> rows, Steps steps);
 
 }  // namespace tiny_torch

@@ -209,6 +209,11 @@ Value arange(tiny_dtype dtype, int64_t count) {
   return made([&](tiny_tensor** out) { return tiny_arange(context(), dtype, size, out); });
 }
 
+Value list_of(SizesRef numbers) {
+  const auto count = static_cast<int64_t>(numbers.size());
+  return from_data(TINY_INT64, {&count, 1}, numbers.data(), numbers.size() * sizeof(int64_t));
+}
+
 Value clone(const Value& a) {
   return made([&](tiny_tensor** out) { return tiny_clone(a.handle(), out); });
 }

@@ -60,6 +60,7 @@ Value constant(tiny_dtype dtype, double value);
 Value number(tiny_dtype dtype, double value);
 Value integer(tiny_dtype dtype, int64_t value);
 Value arange(tiny_dtype dtype, int64_t count);
+Value list_of(SizesRef numbers);  // int64
 // The same elements in a cell of its own: a write to one is not a write to the other.
 Value clone(const Value& a);
 

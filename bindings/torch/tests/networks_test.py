@@ -162,8 +162,6 @@ class Equal(unittest.TestCase):
         net = nn.Sequential(nn.MaxPool2d(2), nn.Conv2d(3, 4, 1), nn.Upsample(scale_factor=2), nn.ConvTranspose2d(4, 3, 3, 2, 1, 1),
                             nn.AdaptiveAvgPool2d(1), nn.Flatten())
         self.compare(net, torch.randn(2, 3, 8, 8), torch.randint(3, (2,)))
-        self.assertEqual(tiny.fallbacks(), {"upsample_nearest2d_backward.grad_input": 1})
-        tiny.clear_fallbacks()
 
     def test_lstm(self):
         self.compare(Recurrent(nn.LSTM), torch.randn(4, 7, 6), torch.randint(3, (4,)))

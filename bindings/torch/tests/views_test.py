@@ -190,7 +190,7 @@ class Programs(unittest.TestCase):
             elif kind < 0.8:
                 shared = cpu[k].untyped_storage().data_ptr() == cpu[other].untyped_storage().data_ptr()
                 write = r.choice(WRITES)
-                if is_ambiguous(cpu[k]) and 0 not in cpu[k].stride() or (shared and k != other):
+                if is_ambiguous(cpu[k]) and 0 not in cpu[k].squeeze().stride() or (shared and k != other):
                     continue
                 if is_ambiguous(cpu[k].squeeze()) and any(size > 1 and stride == 0 for size, stride in zip(cpu[k].shape, cpu[k].stride())):
                     write = r.choice(WRITES[:2])  # which PyTorch refuses

@@ -59,6 +59,7 @@ void RowTiles::give_lanes(const Columns& columns) {
 
 void RowTiles::fill_rows(const UOp& stage) {
   const UOp column = stage.src(stage.src().size() - 1);
+  if (!edit_.is_loop(column.int_arg())) return;  // another value of the same columns has lanes
   FreeRanges free;
   add_free_ranges(edit_.now(), {&stage.src(0), 1}, free);
   const RangeSet columns = bit(edit_.now().position(column));

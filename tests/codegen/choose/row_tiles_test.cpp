@@ -118,6 +118,44 @@ TEST(RowTiles, FewRowsHaveAPanelOfValuesThatLieAcross) {
   }
 }
 
+// Two rows of one size in one kernel, each walked twice and one of them multiplied: what is kept of
+// either has the lanes of the same columns.
+TEST(RowTiles, KeepValuesOfTwoRowsAlongTheSameColumns) {
+  for (const int64_t size : {2, 3, 8}) {
+    const Ref<Context> context = testing::new_context("cpu");
+    const auto input = [&](const Ints& shape) {
+      testing::Floats data;
+      for (int64_t i = 0; i < product(to_shape(shape)).value(); ++i)
+        data.push_back(static_cast<float>(i * 7 % 5 + 1) / 4);
+      return testing::floats(context, data, shape);
+    };
+    const Tensor least = input({1});  // of both, which are one kernel so
+    std::vector<Tensor> outputs;
+    const auto add_sums = [&](bool is_multiplied) {
+      const Tensor p = input({1, size});
+      const Tensor e = input({1, size});
+      const Tensor scale = input({1, 1});
+      const Tensor w = where(less_equal(least, p), div(input({1, size}), p), e);
+      const Tensor first = sum(mul(neg(w), div(div(e, scale), scale)), {1}, true);
+      const Tensor u = mul(add(div(w, scale), first), e);
+      const Tensor second = sum(u, {1}, true);
+      outputs.insert(outputs.end(), {first, second});
+      if (is_multiplied) outputs.push_back(matmul(sub(u, mul(e, second)), input({size, 16})));
+    };
+    add_sums(true);
+    add_sums(false);
+    std::vector<reference::Values> wanted;
+    std::vector<Tensor*> together;
+    for (Tensor& output : outputs) {
+      wanted.push_back(reference::evaluate(output.node()));
+      together.push_back(&output);
+    }
+    realize(together);
+    for (size_t i = 0; i < outputs.size(); ++i)
+      EXPECT_EQ(reference::difference(wanted[i], testing::floats_of(outputs[i]).data()), "");
+  }
+}
+
 size_t kernels(const Tensor& t) {
   const UOp wanted = t.graph().make(Op::Contiguous, {t.node()});
   return make_schedule({&wanted, 1}, avx512_machine()).kernels.size();
