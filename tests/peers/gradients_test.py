@@ -718,6 +718,7 @@ class Gradients(unittest.TestCase):
         self.assertEqual(slope(lambda x: x.clip(1, 2), 0, 1, 1.5, 2, 3, nan), [0, 1, 1, 1, 0, 1])
         self.assertEqual(slope(lambda x: x.maximum(1), 0, 1, 2, nan), [0, 0.5, 1, 1])
         self.assertEqual(slope(lambda x: x.minimum(1), 0, 1, 2, nan), [1, 0.5, 0, 1])
+        self.assertEqual(slope(lambda x: x ** 1.5, 0, 4, inf), [0, 3, inf])
         self.assertEqual(slope(lambda x: x.softplus(), 0), [0.5])
         self.assertEqual(slope(lambda x: x.exp() / (x.exp() + 1), -300, 0, 300), [0, 0.25, 0])
         self.assertEqual(slope(lambda x: x.sigmoid(), -300, 0, 300), [0, 0.25, 0])

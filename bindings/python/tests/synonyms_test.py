@@ -118,6 +118,10 @@ class Folds(Case):
     def test_the_slope_of_a_norm_of_zeros_is_zero(self):
         x = Tensor.zeros(3).clone()
         self.assertEqual(x.norm().gradient(x)[0].tolist(), [0, 0, 0])
+        rows = np.array([[0, 0, 0], [1, 0, -2]], np.float32)
+        for p in (0.5, 1.5, 2, 3):
+            self.same(call("norm", p, 1), call("norm", p, 1), rows)
+        self.same(call("norm", -1, 1), call("norm", -1, 1), rows + 3)
 
     def test_what_libraries_read_differently(self):
         x = Tensor([3.0, 1, 2, 4])
@@ -168,6 +172,9 @@ class Elements(Case):
             np.testing.assert_allclose(got, want, rtol=1e-6, err_msg=name)
         np.testing.assert_array_equal(Tensor(y).heaviside(Tensor(x)).numpy(), np.heaviside(y, x))  # PyTorch has 0 of NaN
         x = np.array(ends, np.float32)
+        for name in ("hardshrink", "softshrink"):
+            np.testing.assert_array_equal(getattr(Tensor(x), name)().numpy(),
+                                          getattr(torch.nn.functional, name)(torch.tensor(x)).numpy(), name)
         for name in ("signbit", "isposinf", "isneginf", "nan_to_num", "sinc"):
             got, want = (getattr(kind(x), name)().numpy() for kind in (Tensor, torch.tensor))
             np.testing.assert_allclose(got, want, atol=1e-7, err_msg=name)

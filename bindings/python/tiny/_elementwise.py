@@ -90,12 +90,12 @@ def hardtanh(self, min_val=-1, max_val=1) -> Tensor:
 
 def celu(self, alpha=1.0) -> Tensor:
     """x, below 0 alpha * (exp(x / alpha) - 1)."""
-    return op("Celu", self, alpha=float(alpha))
+    return (self > 0).where(self, (self / alpha).expm1() * alpha)
 
 
 def selu(self, alpha=1.6732632423543772, gamma=1.0507009873554805) -> Tensor:
     """gamma * x, below 0 gamma * alpha * (exp(x) - 1)."""
-    return op("Selu", self, alpha=float(alpha), gamma=float(gamma))
+    return self.elu(alpha) * gamma
 
 
 def softplus(self, beta=1.0) -> Tensor:

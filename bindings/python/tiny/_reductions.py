@@ -39,6 +39,11 @@ def nanmean(self, axis=None, keepdim=False, *, dim=None) -> Tensor:
     return nansum(self, along, keepdim) / count
 
 
+def _of_zero(total, function):
+    """0 of 0, where the slope is 0, and not 0 / 0 or 0 times infinity."""
+    return total.eq(0).where(0, function(total.eq(0).where(1, total)))
+
+
 def norm(self, p=2, dim=None, keepdim=False, *, axis=None) -> Tensor:
     """(sum |x|^p)^(1/p) along axes, or of all elements: the root of the sum of squares if nothing is said.  p may be
     inf, the greatest |x|, -inf, the lowest, or 0, the count of those that are not 0."""
@@ -57,10 +62,11 @@ def norm(self, p=2, dim=None, keepdim=False, *, axis=None) -> Tensor:
     if p == 1:
         return size.sum(axis=along, keepdim=keepdim)
     if p == 2:
-        total = self.square().sum(axis=along, keepdim=keepdim)
-        # Of zeros the slope is 0, not 0 / 0.
-        return total.eq(0).where(0, total.eq(0).where(1, total).sqrt())
-    return size.pow(p).sum(axis=along, keepdim=keepdim).pow(1 / p)
+        return _of_zero(self.square().sum(axis=along, keepdim=keepdim), Tensor.sqrt)
+    if p < 0:
+        return size.pow(p).sum(axis=along, keepdim=keepdim).pow(1 / p)
+    powers = _of_zero(size, lambda x: x.pow(p)) if p < 1 else size.pow(p)
+    return _of_zero(powers.sum(axis=along, keepdim=keepdim), lambda x: x.pow(1 / p))
 
 
 def dist(self, other, p=2) -> Tensor:

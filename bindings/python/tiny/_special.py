@@ -75,12 +75,12 @@ def heaviside(self, values) -> Tensor:
 
 def hardshrink(self, lambd=0.5) -> Tensor:
     """x, and 0 where |x| is at most lambd."""
-    return ((self > lambd) | (self < -lambd)).where(self, 0)
+    return (self.abs() <= lambd).where(0, self)
 
 
 def softshrink(self, lambd=0.5) -> Tensor:
     """x nearer to 0 by lambd, and 0 where |x| is at most that."""
-    return (self > lambd).where(self - lambd, (self < -lambd).where(self + lambd, 0))
+    return (self.abs() <= lambd).where(0, (self > 0).where(self - lambd, self + lambd))
 
 
 def tanhshrink(self) -> Tensor:
