@@ -28,21 +28,22 @@ set_target_properties(tiny PROPERTIES SOVERSION ${PROJECT_VERSION_MAJOR}
                                       LINK_DEPENDS ${PROJECT_SOURCE_DIR}/src/api/tiny.map)
 target_link_options(tiny PRIVATE -static-libstdc++ -static-libgcc -Wl,--gc-sections
                                  -Wl,--version-script=${PROJECT_SOURCE_DIR}/src/api/tiny.map)
-# Functions of the same code become one, where there is gold.  What is optimised as a whole is linked
-# in one piece: of several gold shows hidden symbols.  Where that cannot be had, the pages of code and
-# of constants are not kept apart.
+# Functions of the same code become one, where there is gold, and strings that end alike.  What is
+# optimised as a whole is linked in one piece: of several gold shows hidden symbols.  Where that
+# cannot be had, the pages of code and of constants are not kept apart.
 check_linker_flag(CXX "-fuse-ld=gold;-Wl,--icf=all" TINY_GOLD)
+set(tiny_gold -fuse-ld=gold -Wl,--icf=all -Wl,--icf-iterations=8 -Wl,-O2)
 if(CMAKE_INTERPROCEDURAL_OPTIMIZATION)
   target_link_options(tiny PRIVATE -ffunction-sections)
   if(TINY_GOLD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # gold asks libgcc for what the optimiser adds only where it is named: __builtin_cpu_supports.
-    target_link_options(tiny PRIVATE -flto-partition=one -fuse-ld=gold -Wl,--icf=all -Wl,--icf-iterations=8 -Wl,-O2
+    target_link_options(tiny PRIVATE -flto-partition=one ${tiny_gold}
                                      $<$<STREQUAL:${CMAKE_SYSTEM_PROCESSOR},x86_64>:-Wl,-u,__cpu_model>)
   else()
     target_link_options(tiny PRIVATE -Wl,-z,noseparate-code)
   endif()
 elseif(TINY_GOLD)
-  target_link_options(tiny PRIVATE -fuse-ld=gold -Wl,--icf=all)
+  target_link_options(tiny PRIVATE ${tiny_gold})
 endif()
 
 # A library that is distributed serves systems that are older than the one where it is linked.
