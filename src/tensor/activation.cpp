@@ -93,7 +93,9 @@ Tensor log1p(const Tensor& a) {
 
 Tensor elu(const Tensor& a, double alpha) {
   const Tensor x = as_wide(a);
-  return rounded_like(where(is_negative(x), times(expm1(x), alpha), x), a);
+  // What is not chosen is finite in its slopes, too: 0 times infinity is none.
+  const Tensor low = where(is_negative(x), x, number(x, -1));
+  return rounded_like(where(is_negative(x), times(expm1(low), alpha), x), a);
 }
 
 Tensor leaky_relu(const Tensor& a, double slope) {

@@ -90,7 +90,8 @@ def hardtanh(self, min_val=-1, max_val=1) -> Tensor:
 
 def celu(self, alpha=1.0) -> Tensor:
     """x, below 0 alpha * (exp(x / alpha) - 1)."""
-    return (self > 0).where(self, (self / alpha).expm1() * alpha)
+    below = self < 0
+    return below.where((below.where(self, -1) / alpha).expm1() * alpha, self)
 
 
 def selu(self, alpha=1.6732632423543772, gamma=1.0507009873554805) -> Tensor:
