@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <map>
-#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -18,7 +16,10 @@ namespace {
 
 using Kind = ScanPart::Kind;
 
-// What a loop is made of.
+// A value of each step, and whether the last one's comes first.
+using Output = std::pair<UOp, bool>;
+
+// What a loop is made of, and which loop has its results in the end.
 struct Body {
   Ref<const ScanLoop> loop;
   std::vector<UOp> stores;    // sources of its results
@@ -26,156 +27,137 @@ struct Body {
   std::vector<UOp> states;    // ScanSteps, by index: what no step reads has none
   size_t needs = 0;           // behind the last node outside that it needs, in the order
   size_t results = SIZE_MAX;  // where its first result is
+  uint32_t host = 0;          // the body of the first of those that become one
+  // Of one that is another's: where its results are.
+  std::vector<size_t> outputs_at, states_at;
+  // Of one that has others': the loop for all, its outputs as values of its own steps, and the
+  // stores of these and of the states.
+  Ref<ScanLoop> merged;
+  std::vector<Output> outputs;
+  std::vector<UOp> merged_stores;
+
   const UOp& state_value(size_t i) const {
     return stores[loop->outputs + scan_part(states[i]).index].src(0);
   }
-};
-
-// What steps begin with and see of which direction, as far as the states depend on it.
-using Key = std::vector<std::pair<const Node*, bool>>;
-
-// A loop for several.
-struct Merged {
-  Ref<ScanLoop> loop;
-  std::vector<std::pair<UOp, bool>>
-      outputs;              // values in the first one's steps, and whether reverse
-  std::vector<UOp> stores;  // of those values and of the states
 };
 
 class Merger {
  public:
   explicit Merger(std::span<const UOp> roots) : roots_(roots) {
     find_bodies();
-    std::map<Key, std::vector<size_t>> hosts;
-    for (size_t b = 0; b < bodies_.size(); ++b) {
-      if (bodies_[b].stores.empty() || bodies_[b].states.empty()) continue;
-      std::vector<size_t>& same = hosts[key_of(bodies_[b])];
-      const auto host = std::ranges::find_if(same, [&](size_t a) { return merge(a, b); });
-      if (host == same.end()) same.push_back(b);
+    std::unordered_map<uint64_t, std::vector<uint32_t>> hosts;
+    for (const uint32_t b : with_results_) {
+      if (bodies_[b].states.empty()) continue;
+      std::vector<uint32_t>& same = hosts[hash_of(bodies_[b])];
+      if (std::ranges::none_of(same, [&](uint32_t a) { return merge(a, b); })) same.push_back(b);
     }
   }
 
   ChangedGraph run() {
-    if (merged_.empty()) return unchanged(roots_);
     std::vector<UOp> roots;  // the stores, before the results that need them
-    for (auto& [host, merged] : merged_) {
-      complete(bodies_[host], merged);
-      roots.insert(roots.end(), merged.stores.begin(), merged.stores.end());
+    for (Body& body : bodies_) {
+      if (body.outputs.empty()) continue;
+      complete(body);
+      roots.insert(roots.end(), body.merged_stores.begin(), body.merged_stores.end());
     }
-    const size_t stores = roots.size();
+    if (roots.empty()) return unchanged(roots_);
+    const auto stores = static_cast<ptrdiff_t>(roots.size());
     roots.insert(roots.end(), roots_.begin(), roots_.end());
-    NodeTable<UOp> made;  // of the stores
-    ChangedGraph out = rebuild_with_origins(roots, has_memory, [&](const UOp& u, const UOp& now) {
-      const bool is_part = u.op() == Op::ScanStep || u.op() == Op::ScanStore || u.op() == Op::Scan;
-      if (!is_part || has_memory(u)) return now;
-      const auto place = places_.find(scan_part(u).loop.get());
-      const auto merged = place == places_.end() ? merged_.end() : merged_.find(place->second.host);
-      if (merged == merged_.end()) return now;
-      ScanPart part = scan_part(u);
-      part.loop = merged->second.loop;
-      if (u.op() == Op::ScanStep) return make_scan_step(now.src(0), std::move(part));
-      if (u.op() == Op::ScanStore) {
-        const UOp store = make_scan_store(now.src(0), std::move(part));
-        made.emplace(u.node(), store);
-        return store;
-      }
-      const std::vector<size_t>& to =
-          part.kind == Kind::Last ? place->second.states : place->second.outputs;
-      if (!to.empty()) part.index = to[part.index];
-      std::vector<UOp> sources;
-      for (const UOp& s : merged->second.stores) sources.push_back(*made.find(s.node()));
-      return make_scan(sources, std::move(part));
-    });
-    out.roots.erase(out.roots.begin(), out.roots.begin() + static_cast<ptrdiff_t>(stores));
+    ChangedGraph out = rebuild_with_origins(
+        roots, has_memory, [&](const UOp& u, const UOp& now) { return part(u, now); });
+    out.roots.erase(out.roots.begin(), out.roots.begin() + stores);
     return out;
   }
 
  private:
-  // Where a loop's results are: its own, where these are empty.
-  struct Place {
-    size_t host;
-    std::vector<size_t> outputs, states;
-  };
-
   void find_bodies() {
     const std::vector<UOp> order = topological(roots_, has_memory);
     constexpr uint32_t kNone = UINT32_MAX;
     std::vector<uint32_t> owner(order.front().graph().id_limit(), kNone);
     std::vector<uint32_t> position(owner.size());
-    std::unordered_map<const ScanLoop*, uint32_t> index;
-    const auto body_of = [&](const UOp& part) {
-      const auto [at, is_new] = index.try_emplace(scan_part(part).loop.get(), bodies_.size());
-      if (is_new) bodies_.emplace_back().loop = scan_part(part).loop;
-      return at->second;
-    };
-    for (size_t k = 0; k < order.size(); ++k) {
+    for (uint32_t k = 0; k < order.size(); ++k) {
       const UOp& u = order[k];
-      position[u.id()] = static_cast<uint32_t>(k);
+      position[u.id()] = k;
       if (has_memory(u)) continue;
+      const bool is_part = u.op() == Op::ScanStep || u.op() == Op::ScanStore || u.op() == Op::Scan;
+      uint32_t mine = is_part && !scan_part(u).loop->is_counted ? body_of(u) : kNone;
       if (u.op() == Op::Scan) {
-        if (scan_part(u).loop->is_counted) continue;
-        Body& body = bodies_[body_of(u)];
-        body.results = std::min(body.results, k);
-        if (body.stores.empty()) body.stores.assign(u.src().begin(), u.src().end());
+        if (mine == kNone || bodies_[mine].results != SIZE_MAX) continue;
+        bodies_[mine].results = k;
+        bodies_[mine].stores.assign(u.src().begin(), u.src().end());
+        with_results_.push_back(mine);
         continue;
       }
-      const bool is_part = u.op() == Op::ScanStep || u.op() == Op::ScanStore;
-      uint32_t mine = kNone;
-      if (is_part && !scan_part(u).loop->is_counted) mine = body_of(u);
       for (const UOp& s : u.src())
         if (mine == kNone) mine = owner[s.id()];
       if (mine == kNone) continue;
       owner[u.id()] = mine;
       Body& body = bodies_[mine];
       body.nodes.push_back(u);
-      if (u.op() == Op::ScanStep && scan_part(u).kind == Kind::State) body.states.push_back(u);
+      if (u.op() == Op::ScanStep && scan_part(u).kind == Kind::State) {
+        body.states.resize(std::max(body.states.size(), scan_part(u).index + 1));
+        body.states[scan_part(u).index] = u;
+      }
       for (const UOp& s : u.src())
         if (owner[s.id()] != mine) body.needs = std::max<size_t>(body.needs, position[s.id()] + 1);
     }
-    for (Body& body : bodies_)
-      std::ranges::sort(body.states, {}, [](const UOp& u) { return scan_part(u).index; });
-    std::ranges::sort(bodies_, {}, &Body::results);
-    for (size_t b = 0; b < bodies_.size(); ++b) places_[bodies_[b].loop.get()] = {b, {}, {}};
+    for (Body& body : bodies_) std::erase_if(body.states, [](const UOp& u) { return !u; });
   }
 
-  static Key key_of(const Body& body) {
-    Key key;
+  uint32_t body_of(const UOp& part) {
+    const auto count = static_cast<uint32_t>(bodies_.size());
+    const auto [at, is_new] = index_.try_emplace(scan_part(part).loop.get(), count);
+    if (is_new) {
+      bodies_.emplace_back().loop = scan_part(part).loop;
+      bodies_.back().host = count;
+    }
+    return at->second;
+  }
+
+  // Of what the states begin with, and of what they depend on that steps see, in any order.
+  static uint64_t hash_of(const Body& body) {
+    constexpr uint64_t kOdd = 0x9E3779B97F4A7C15;  // 2^64 over the golden ratio
+    const auto mixed = [](const UOp& u, uint64_t more) {
+      const uint64_t h = (u.id() + more) * kOdd;
+      return (h ^ (h >> 32)) * kOdd;
+    };
+    uint64_t hash = 0;
     NodeSet needed;
     for (size_t i = 0; i < body.states.size(); ++i) {
-      key.emplace_back(body.states[i].src(0).node(), false);
+      hash = hash * kOdd + mixed(body.states[i].src(0), 0);
       needed.insert(body.state_value(i).node());
     }
-    const auto states = static_cast<ptrdiff_t>(key.size());
     for (size_t k = body.nodes.size(); k-- > 0;) {
       const UOp& u = body.nodes[k];
       if (!needed.contains(u.node())) continue;
-      if (u.op() == Op::ScanStep) {
-        if (scan_part(u).kind == Kind::Element)
-          key.emplace_back(u.src(0).node(), scan_part(u).reverse);
-        continue;
+      if (u.op() != Op::ScanStep) {
+        for (const UOp& s : u.src()) needed.insert(s.node());
+      } else if (scan_part(u).kind == Kind::Element) {
+        hash += mixed(u.src(0), scan_part(u).reverse ? kOdd : 1);
       }
-      for (const UOp& s : u.src()) needed.insert(s.node());
     }
-    std::sort(key.begin() + states, key.end());
-    return key;
+    return hash;
   }
 
-  // A ScanStep of `from` as one of `to`.
+  // A ScanStep of another loop as one of `to`.
   static UOp step_in(const Body& to, const UOp& step) {
-    for (const UOp& u : to.nodes) {
-      if (u.op() != Op::ScanStep || scan_part(u).kind != Kind::Element) continue;
-      if (u.src(0) == step.src(0) && scan_part(u).reverse == scan_part(step).reverse) return u;
-    }
+    const auto is_same = [&](const UOp& u) {
+      return u.op() == Op::ScanStep && scan_part(u).kind == Kind::Element &&
+             u.src(0) == step.src(0) && scan_part(u).reverse == scan_part(step).reverse;
+    };
+    const auto found = std::ranges::find_if(to.nodes, is_same);
+    if (found != to.nodes.end()) return *found;
     ScanPart part = scan_part(step);
     part.loop = to.loop;
     return make_scan_step(step.src(0), std::move(part));
   }
 
-  // Whether the loop `b` is one with `a`, which has its results then.
-  bool merge(size_t a, size_t b) {
-    const Body &to = bodies_[a], &from = bodies_[b];
+  // Whether the body `b` is one with `a`, which has its results then.
+  bool merge(uint32_t a, uint32_t b) {
+    Body &to = bodies_[a], &from = bodies_[b];
     if (!(to.loop->count == from.loop->count) || from.loop->states != from.states.size() ||
-        from.needs > to.results || to.needs > from.results)
+        to.states.size() != from.states.size() || from.needs > to.results ||
+        to.needs > from.results)
       return false;
     NodeTable<UOp> now;
     for (size_t i = 0; i < from.states.size(); ++i)
@@ -184,53 +166,70 @@ class Merger {
       const UOp* found = now.find(u.node());
       return found ? *found : u;
     };
+    std::vector<UOp> src;
     for (const UOp& u : from.nodes) {
       if (now.contains(u.node()) || u.op() == Op::ScanStore) continue;
-      if (u.op() == Op::ScanStep) {
-        now.emplace(u.node(), step_in(to, u));
-        continue;
-      }
-      std::vector<UOp> src;
+      src.clear();
       for (const UOp& s : u.src()) src.push_back(seen(s));
-      now.emplace(u.node(), u.with_src(src));
+      now.emplace(u.node(), u.op() == Op::ScanStep ? step_in(to, u) : u.with_src(src));
     }
     for (size_t i = 0; i < from.states.size(); ++i)
-      if (!(seen(from.state_value(i)) == to.state_value(i))) return false;
-    Merged& merged = merged_[a];
-    if (merged.outputs.empty())
-      for (size_t i = 0; i < to.loop->outputs; ++i)
-        merged.outputs.emplace_back(to.stores[i].src(0), scan_part(to.stores[i]).reverse);
-    Place place{a, {}, {}};
+      if (!(from.states[i].src(0) == to.states[i].src(0)) ||
+          !(seen(from.state_value(i)) == to.state_value(i)))
+        return false;
+    if (to.outputs.empty())
+      for (size_t i = 0; i < to.loop->outputs; ++i) to.outputs.push_back(output(to.stores[i]));
     for (size_t i = 0; i < from.loop->outputs; ++i) {
-      const std::pair<UOp, bool> output{seen(from.stores[i].src(0)),
-                                        scan_part(from.stores[i]).reverse};
-      const auto found = std::ranges::find(merged.outputs, output);
-      place.outputs.push_back(static_cast<size_t>(found - merged.outputs.begin()));
-      if (found == merged.outputs.end()) merged.outputs.push_back(output);
+      const Output made{seen(from.stores[i].src(0)), scan_part(from.stores[i]).reverse};
+      const auto found = std::ranges::find(to.outputs, made);
+      from.outputs_at.push_back(static_cast<size_t>(found - to.outputs.begin()));
+      if (found == to.outputs.end()) to.outputs.push_back(made);
     }
-    for (const UOp& state : to.states) place.states.push_back(scan_part(state).index);
-    places_[from.loop.get()] = std::move(place);
+    for (const UOp& state : to.states) from.states_at.push_back(scan_part(state).index);
+    from.host = a;
     return true;
   }
+  static Output output(const UOp& store) { return {store.src(0), scan_part(store).reverse}; }
 
-  // The loop itself, and its stores as nodes of the first one.
-  static void complete(const Body& host, Merged& merged) {
-    merged.loop = make_ref<ScanLoop>();
-    merged.loop->count = host.loop->count;
-    merged.loop->states = host.loop->states;
-    const auto own = host.stores.begin() + static_cast<ptrdiff_t>(host.loop->outputs);
-    merged.stores.assign(host.stores.begin(), own);
-    for (size_t i = host.loop->outputs; i < merged.outputs.size(); ++i)
-      merged.stores.push_back(make_scan_store(
-          merged.outputs[i].first, {host.loop, Kind::Output, i, merged.outputs[i].second}));
-    merged.stores.insert(merged.stores.end(), own, host.stores.end());
-    merged.loop->outputs = merged.outputs.size();
+  // The loop for all, and its stores as nodes of the first one's steps.
+  static void complete(Body& host) {
+    host.merged = make_ref<ScanLoop>();
+    host.merged->count = host.loop->count;
+    host.merged->states = host.loop->states;
+    host.merged->outputs = host.outputs.size();
+    host.merged_stores = host.stores;
+    for (size_t i = host.loop->outputs; i < host.outputs.size(); ++i) {
+      const auto& [value, reverse] = host.outputs[i];
+      host.merged_stores.insert(host.merged_stores.begin() + static_cast<ptrdiff_t>(i),
+                                make_scan_store(value, {host.loop, Kind::Output, i, reverse}));
+    }
+  }
+
+  // What takes the place of a node, which is `now` over its changed sources.
+  UOp part(const UOp& u, const UOp& now) {
+    const bool is_part = u.op() == Op::ScanStep || u.op() == Op::ScanStore || u.op() == Op::Scan;
+    const auto at = is_part && !has_memory(u) ? index_.find(scan_part(u).loop.get()) : index_.end();
+    if (at == index_.end()) return now;
+    const Body& own = bodies_[at->second];
+    const Body& host = bodies_[own.host];
+    if (!host.merged) return now;
+    ScanPart part = scan_part(u);
+    part.loop = host.merged;
+    if (u.op() == Op::ScanStep) return make_scan_step(now.src(0), std::move(part));
+    if (u.op() == Op::ScanStore)
+      return stores_[u.node()] = make_scan_store(now.src(0), std::move(part));
+    if (own.host != at->second)
+      part.index = (part.kind == Kind::Last ? own.states_at : own.outputs_at)[part.index];
+    std::vector<UOp> sources;
+    for (const UOp& s : host.merged_stores) sources.push_back(stores_.at(s.node()));
+    return make_scan(sources, std::move(part));
   }
 
   std::span<const UOp> roots_;
-  std::vector<Body> bodies_;  // by their first result
-  std::unordered_map<const ScanLoop*, Place> places_;
-  std::map<size_t, Merged> merged_;  // by the body of the first
+  std::vector<Body> bodies_;
+  std::vector<uint32_t> with_results_;  // of these, in the order of their first results
+  std::unordered_map<const ScanLoop*, uint32_t> index_;
+  NodeTable<UOp> stores_;  // as they are made anew
 };
 
 }  // namespace
