@@ -54,8 +54,10 @@ class Merger {
   }
 
   ChangedGraph run() {
-    std::vector<UOp> roots;  // the stores, before the results that need them
-    for (Body& body : bodies_) {
+    // The stores, before the results that need them: a loop needs results of earlier ones alone.
+    std::vector<UOp> roots;
+    for (const uint32_t b : with_results_) {
+      Body& body = bodies_[b];
       if (body.outputs.empty()) continue;
       complete(body);
       roots.insert(roots.end(), body.merged_stores.begin(), body.merged_stores.end());
