@@ -160,6 +160,22 @@ class LayoutChoice {
     }
   }
 
+  // Whether a sum runs over rows, which want to lie in one piece: its last axis is not short, and
+  // what it keeps lies around them.  Where a long axis that it keeps lies within (the channels of a
+  // batch's statistics) sums side by side do as well.
+  static bool is_of_rows(const UOp& reduce) {
+    const Shape& shape = shape_of(reduce.src(0));
+    const Ints& axes = reduce.reduce_arg().axes;
+    const auto is_long = [&](int64_t axis) {
+      const Dim& size = shape[static_cast<size_t>(axis)];
+      return !size.is_const() || size.value() >= KernelAxes::kExtentMin;
+    };
+    if (!is_long(axes.back())) return false;
+    for (int64_t axis = axes.front(); axis < axes.back(); ++axis)
+      if (!std::ranges::binary_search(axes, axis) && is_long(axis)) return false;
+    return true;
+  }
+
   // A gradient of weights votes for the columns of what it reads, another contraction for the
   // longest axis that it reduces, a row reduction for its last if that is not short; false if no
   // such axis was found.
@@ -173,10 +189,7 @@ class LayoutChoice {
     const UOp* weights = axes_.weights_of(reduce);
     const Ints& axes = reduce.reduce_arg().axes;
     if (!weights) {
-      const auto axis = static_cast<size_t>(axes.back());
-      const Dim& size = shape_of(reduce.src(0))[axis];
-      if (!size.is_const() || size.value() >= KernelAxes::kExtentMin)
-        follow({reduce.src(0), axis}, kReduction);
+      if (is_of_rows(reduce)) follow({reduce.src(0), static_cast<size_t>(axes.back())}, kReduction);
       return false;
     }
     const UOp& product = reduce.src(0);

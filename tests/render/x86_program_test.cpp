@@ -330,8 +330,10 @@ TEST(X86Program, ThirtyParametersAndTheirAddressesMatch) {
   expect_same(p, call);
 }
 
-// C = A * B by a tile of rows x columns accumulators, an inner loop of `unroll` steps.
-LinearProgram matmul(int64_t rows, int64_t columns, int64_t depth, DType v, int unroll) {
+// C = A * B, or C = s + s * s of those sums, eight squares at once, by a tile of rows x columns
+// accumulators, an inner loop of `unroll` steps.
+LinearProgram matmul(int64_t rows, int64_t columns, int64_t depth, DType v, int unroll,
+                     bool is_squared = false) {
   LinearProgram p;
   p.name = "matmul";
   p.params = {{v.element(), true, false}, {v.element(), true, false}, {v.element(), false, true}};
@@ -361,8 +363,14 @@ LinearProgram matmul(int64_t rows, int64_t columns, int64_t depth, DType v, int 
   }
   for (size_t n = 0; n < acc.size(); ++n) p.add(Op::Set, kVoid, {acc[n], now[n]});
   p.add(Op::EndLoop, kVoid, {k});
-  for (size_t n = 0; n < acc.size(); ++n)
-    p.add(Op::Store, kVoid, {c, index(static_cast<int64_t>(n) * v.lanes), acc[n]}, 0, 1);
+  std::vector<LinearId> squares;
+  for (size_t n = 0; n < acc.size(); ++n) {
+    if (is_squared && n % 8 == 0)
+      for (size_t i = n; i < std::min(n + 8, acc.size()); ++i)
+        squares.push_back(p.add(Op::Mul, v, {acc[i], acc[i]}));
+    const LinearId value = is_squared ? p.add(Op::Add, v, {acc[n], squares[n]}) : acc[n];
+    p.add(Op::Store, kVoid, {c, index(static_cast<int64_t>(n) * v.lanes), value}, 0, 1);
+  }
   return p;
 }
 
@@ -375,11 +383,11 @@ size_t count(const std::string& text, const std::string& what) {
 TEST(X86Program, MatrixTilesKeepTheirAccumulatorsInRegisters) {
   std::mt19937_64 random(9);
   for (const Target& target : targets_here())
-    for (int unroll : {1, 4}) {
+    for (const auto& [unroll, is_squared] : {std::pair(1, false), {4, false}, {1, true}}) {
       const bool wide = target.isa == Isa::Avx512;
       const int64_t rows = wide ? 14 : 6, depth = 16;
       const DType v = kFloat32.with_lanes(wide ? 16 : 8);
-      const LinearProgram p = matmul(rows, 2, depth, v, unroll);
+      const LinearProgram p = matmul(rows, 2, depth, v, unroll, is_squared);
       const auto n = static_cast<size_t>(2 * v.lanes);
       KernelCall call{{sample(kFloat32, static_cast<size_t>(rows * depth), random),
                        sample(kFloat32, n * static_cast<size_t>(depth), random),
@@ -394,6 +402,7 @@ TEST(X86Program, MatrixTilesKeepTheirAccumulatorsInRegisters) {
       EXPECT_EQ(count(loop, "\n  vbroadcastss"), static_cast<size_t>(rows) * steps);
       EXPECT_EQ(count(loop, "\n  VMove") + count(loop, "\n  VStore"), 0u) << listing;
       EXPECT_EQ(count(loop, "\n  VLoad"), 2 * steps) << listing;
+      EXPECT_EQ(count(loop, "slot"), 0u) << "what is made of the sums has no room: " << listing;
     }
 }
 

@@ -88,6 +88,20 @@ TEST_F(LayoutTest, AShortReductionLeavesChannelsLast) {
   check(y);
 }
 
+// Sums over a batch's images and pixels, as many as a step of training has, go side by side for all
+// channels.
+TEST_F(LayoutTest, StatisticsOfABatchLeaveChannelsLast) {
+  const Tensor h = conv3(given({4, 8, 12, 12}), 16);
+  Tensor y = h;
+  for (int i = 0; i < 4; ++i) {
+    const Tensor centred = sub(y, mean(y, {0, 2, 3}, true));
+    y = mul(centred, mean(mul(centred, h), {0, 2, 3}, true));
+  }
+  y = conv3(y, 16);
+  EXPECT_EQ(strides(y)[0][1], 1);
+  check(y);
+}
+
 TEST_F(LayoutTest, ChannelsOfADepthwiseConvolutionStayLast) {
   const Tensor y = conv3(conv3(conv3(given({1, 8, 6, 7}), 16), 16, 16), 16);
   EXPECT_EQ(strides(y)[1], (Ints{672, 1, 112, 16}));

@@ -112,7 +112,9 @@ PackedPanel::Panel PackedPanel::choose_panel() const {
   const bool is_short = edit_.most(lane_) <= width || steps < kStepsOfPanelMin;
   if (!transposed && !in_place && (rows < kReadAgainMin || is_short)) return none;
   Panel panel{load, 0, static_cast<int64_t>(longest), 0, in_place, column_range, rows};
-  if (can_add_into_destination(edit_.kernel()) && rows >= kReadAgainMin)
+  // Rows whose steps are far from each other are copied for all panels instead, if these are near.
+  const bool is_whole = strided_rows() && holds_panels(panel);
+  if (can_add_into_destination(edit_.kernel()) && rows >= kReadAgainMin && !is_whole)
     cut_panel(panel, steps, rows);
   return panel;
 }
@@ -283,7 +285,7 @@ void PackedPanel::stage_all_rows() {
 // more than half of their lines' elements: each step's lines are far from the last's.
 const AccessInfo* PackedPanel::scattered_rows() const {
   const AccessInfo* rows = rows_operand();
-  if (!rows || words_.range >= 0 || cuts_.inner_row == cuts_.outer_row) return nullptr;
+  if (!rows || words_.range >= 0) return nullptr;
   const int64_t apart = std::abs(rows->strides[row_]);
   if (apart < 2 || apart * rows->node.dtype().bytes() >= kLineBytes) return nullptr;
   double between = 1;  // that are read of the elements from one row to the next
@@ -299,7 +301,7 @@ const AccessInfo* PackedPanel::scattered_rows() const {
 // rows of both operands): no processor fetches such ahead, and no near cache holds them.
 const AccessInfo* PackedPanel::strided_rows() const {
   const AccessInfo* rows = rows_operand();
-  if (!rows || words_.range >= 0 || cuts_.inner_row == cuts_.outer_row) return nullptr;
+  if (!rows || words_.range >= 0) return nullptr;
   const int64_t bytes = rows->node.dtype().bytes();
   if (rows->strides[row_] != 1 ||
       rows->elements * static_cast<double>(bytes) <= static_cast<double>(edit_.machine().l2_bytes))
@@ -315,13 +317,17 @@ const AccessInfo* PackedPanel::strided_rows() const {
 
 // A tile of rows that are far meets all panels, if the second level of cache holds these.
 bool PackedPanel::are_rows_far() const {
-  if (panel_.steps) return false;
+  if (panel_.steps || cuts_.inner_row == cuts_.outer_row) return false;
   const bool are_scattered = panel_.in_place && counts_panels() && scattered_rows();
-  if (!are_scattered && !strided_rows()) return false;
-  double bytes = panel_.load->elements * static_cast<double>(edit_.table().widest_bytes);
+  return (are_scattered || strided_rows()) && holds_panels(panel_);
+}
+
+// Whether the second level of cache holds all panels that the same rows meet.
+bool PackedPanel::holds_panels(const Panel& panel) const {
+  double bytes = panel.load->elements * static_cast<double>(edit_.table().widest_bytes);
   for (size_t i = 0; i < edit_.kernel().ranges.size(); ++i)
-    if (i != lane_ && i != panel_.column_range && !(reduction_.own & bit(i)) &&
-        panel_.load->strides[i] != 0)
+    if (i != lane_ && i != panel.column_range && !(reduction_.own & bit(i)) &&
+        panel.load->strides[i] != 0)
       bytes /= edit_.extent(i);  // each has panels of its own
   return bytes <= kPartOfPanels * static_cast<double>(edit_.machine().l2_bytes);
 }

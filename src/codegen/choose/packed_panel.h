@@ -76,6 +76,7 @@ class PackedPanel {
   const AccessInfo* scattered_rows() const;
   const AccessInfo* strided_rows() const;
   bool are_rows_far() const;
+  bool holds_panels(const Panel& panel) const;
   void stage_far_rows();
   void prefetch_panel();
   bool are_panels_colliding() const;

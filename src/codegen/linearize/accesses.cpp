@@ -20,6 +20,7 @@ bool is_read_in_step(const UOp& load) {
 // In the block at `depth`, or further in where the mask is made.
 LinearId Accesses::load_at(const Place& p, size_t depth, DType dtype,
                            std::optional<LinearId> mask) {
+  depth = std::max(depth, emit_.least_depth());
   if (!mask)
     return emit_.add(depth, Op::Load, dtype, {p.address, p.index}, p.displacement, p.lane_stride);
   return emit_.add(std::max(depth, emit_.depth_of(*mask)), Op::Load, dtype,

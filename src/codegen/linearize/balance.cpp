@@ -287,6 +287,7 @@ bool balance(BalancedKernel& balanced, size_t at) {
   std::vector<UOp> all = kernel.roots;
   all.insert(all.end(), kernel.facts.begin(), kernel.facts.end());
   for (const KernelPrefetch& p : kernel.prefetches) all.push_back(p.index);
+  if (balanced.added) all.push_back(balanced.added);
   const std::vector<UOp> order = topological(all);
   Graph& graph = cut->range.graph();
   const UOp start = graph.make(Op::Range, {cut->size}, cut->range.int_arg());
@@ -302,7 +303,8 @@ bool balance(BalancedKernel& balanced, size_t at) {
   kernel.facts = std::move(facts);
   for (KernelPrefetch& p : kernel.prefetches)
     p.index = fetched_from(p.index, *cut, start, rewriter);
-  if (balanced.outer) balanced.outer = rewriter(balanced.outer);
+  for (UOp* u : {&balanced.outer, &balanced.added})
+    if (*u) *u = rewriter(*u);
   kernel.ranges[at].range = start;
   const Member& first = cut->families[0][0];
   BalancedTile tile{cut->size, first.apart, first.range.src(0).const_int(), 0,
@@ -316,7 +318,7 @@ bool balance(BalancedKernel& balanced, size_t at) {
 }  // namespace
 
 BalancedKernel balance_tiles(const SplitReduction& split) {
-  BalancedKernel out{split.kernel, split.outer, {}};
+  BalancedKernel out{split.kernel, split.outer, split.added, {}};
   out.tiles.resize(out.kernel.ranges.size());
   for (size_t i = 0; i < out.kernel.ranges.size(); ++i) balance(out, i);
   return out;

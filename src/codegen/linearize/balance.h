@@ -26,7 +26,7 @@ struct BalancedTile {
 
 struct BalancedKernel {
   Kernel kernel;
-  UOp outer;                                       // of SplitReduction
+  UOp outer, added;                                // of SplitReduction
   std::vector<std::optional<BalancedTile>> tiles;  // by position
 };
 

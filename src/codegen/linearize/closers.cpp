@@ -171,7 +171,14 @@ void Closers::perform_store(const Task& task, const Guards& guards, Step step, i
     emit_.add(emit_.depth(), Op::Set, kVoid, {sum, next});
     return;
   }
-  const LinearId value = step == Step::StorePart ? outer_.part() : values_.value_of(node.src(1));
+  LinearId value = 0;
+  if (step == Step::AddPart) {
+    const LinearId before = accesses_.load_destination(node, guards.mask, lanes);
+    value = values_.value_of(outer_.added());
+    value = emit_.elementwise(Op::Add, emit_.op(value).dtype, {before, value});
+  } else {
+    value = step == Step::StorePart ? outer_.part() : values_.value_of(node.src(1));
+  }
   const LinearId base = values_.value_of(node.src(0));
   accesses_.store(node, base, forms_.flat_index(node), value, guards.mask, lanes);
 }
@@ -236,19 +243,29 @@ void Closers::instantiate(const Task& task) {
 }
 
 // A trip of the outer loops: the first stores its part, later ones add theirs to what is stored,
-// and the last makes the store's value of the sum.
+// and the last makes the store's value of the sum; or the first makes that of its part, and later
+// ones add what theirs add to it.
 void Closers::add_into_destination(const Task& store) {
   const RangeSet all = instances_of(store);
   const auto under = [&](LinearId condition, Step step) {
     const LinearOp& op = emit_.op(condition);
     if (op.op == Op::Const && op.imm == 0) return;
     const bool always = op.op == Op::Const;
-    if (!always) emit_.open(Op::If, kVoid, {condition});
+    if (!always) {
+      emit_.open(Op::If, kVoid, {condition});
+      emit_.place_within(emit_.depth());
+    }
     nest_.for_each_instance(all, [&](size_t instance) { close_instance(store, instance, step); });
+    emit_.place_within(0);
     if (!always) emit_.close();
   };
   nest_.for_each_instance(all, [&](size_t) { outer_.begin_part(); });
-  under(outer_.is_beyond_first(), Step::AddDestination);
+  const LinearId beyond = outer_.is_beyond_first();
+  if (outer_.added()) {
+    under(emit_.elementwise(Op::Not, kBool, {beyond}), Step::Close);
+    return under(beyond, Step::AddPart);
+  }
+  under(beyond, Step::AddDestination);
   if (store.node.src(1) == outer_.node()) return under(emit_.constant(kBool, 1), Step::StorePart);
   const LinearId last = outer_.is_last();
   const LinearId other = emit_.elementwise(Op::Not, kBool, {last});

@@ -51,7 +51,7 @@ class Closers {
 
  private:
   // What an instance does with its value: a Store's is final, or a part of a sum.
-  enum class Step : uint8_t { Close, AddDestination, StorePart };
+  enum class Step : uint8_t { Close, AddDestination, AddPart, StorePart };
   RangeSet instances_of(const Task& task) {
     return nest_.instances_of(task.node, task.own) & ~matrices_.elements_of(task.node);
   }

@@ -54,7 +54,7 @@ LinearId Emitter::elementwise(Op op_of, DType dtype, std::span<const LinearId> s
   if (op_of == Op::Add && is_const(src[1], 0)) return widened(src[0], lanes);
   if (op_of == Op::Mul && is_const(src[0], 1)) return widened(src[1], lanes);
   if (op_of == Op::Mul && is_const(src[1], 1)) return widened(src[0], lanes);
-  size_t depth = 0;
+  size_t depth = least_depth_;
   std::array<LinearId, 3> wide{};
   for (size_t i = 0; i < src.size(); ++i) {
     wide[i] = widened(src[i], lanes);

@@ -31,6 +31,12 @@ class Emitter : public BlockTree {
     return elementwise(Op::Equal, kBool, {value, index_constant(number)});
   }
 
+  // No load and no operation is placed further out than this depth until it is 0 again: what is
+  // seldom wanted, and much of it, is made where it is wanted, in the registers of what it is made
+  // of.
+  void place_within(size_t depth) { least_depth_ = depth; }
+  size_t least_depth() const { return least_depth_; }
+
   // The depth of the facts that the values made since the last start_value() hold by: none of them
   // may be remembered further out.
   size_t relied_on() const { return relied_on_; }
@@ -41,6 +47,7 @@ class Emitter : public BlockTree {
 
  private:
   size_t relied_on_ = 0;
+  size_t least_depth_ = 0;
 };
 
 }  // namespace tiny

@@ -28,7 +28,7 @@ Lineariser::Lineariser(const BalancedKernel& balanced, const Target& target)
       words_(make_.emit, at_.nest, at_.forms, at_.prover, at_.conditions, make_.values,
              make_.predicates, make_.addresses, make_.accesses),
       matrices_(make_.emit, at_.nest, make_.values, make_.addresses, make_.accesses, words_),
-      outer_(make_.emit, at_.nest, make_.values, balanced.outer),
+      outer_(make_.emit, at_.nest, make_.values, balanced.outer, balanced.added),
       closers_(make_.emit, at_.nest, at_.forms, at_.prover, at_.conditions, make_.values,
                make_.predicates, make_.addresses, make_.accesses, make_.running, words_, matrices_,
                outer_, program_),

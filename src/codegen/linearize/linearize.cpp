@@ -9,7 +9,7 @@ namespace tiny {
 LinearProgram linearize(const Kernel& kernel, const Target& target) {
   // What cuts, peels and moves loops is for one thread that walks them alone.
   if (is_grouped(kernel) || thread_ranges(kernel) > 1) {
-    BalancedKernel whole{kernel, {}, {}};
+    BalancedKernel whole{kernel, {}, {}, {}};
     whole.tiles.resize(kernel.ranges.size());
     return Lineariser(whole, target).run();
   }

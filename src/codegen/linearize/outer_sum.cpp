@@ -4,11 +4,14 @@
 
 namespace tiny {
 
-OuterSum::OuterSum(Emitter& emit, LoopNest& nest, Values& values, const UOp& outer)
-    : emit_(emit), nest_(nest), values_(values), outer_(outer) {
+OuterSum::OuterSum(Emitter& emit, LoopNest& nest, Values& values, const UOp& outer,
+                   const UOp& added)
+    : emit_(emit), nest_(nest), values_(values), outer_(outer), added_(added) {
   if (!outer_) return;
   const auto is_sum = [](const UOp& u) { return u.op() == Op::Reduce; };
-  for (const UOp& u : topological(nest.kernel().roots, is_sum))
+  std::vector<UOp> roots = nest.kernel().roots;
+  if (added_) roots.push_back(added_);
+  for (const UOp& u : topological(roots, is_sum))
     if (u.op() != Op::Store && reaches(u, outer_)) made_of_sum_.push_back(u);
 }
 

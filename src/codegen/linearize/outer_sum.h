@@ -12,11 +12,12 @@ namespace tiny {
 
 class OuterSum {
  public:
-  // `outer`: the Reduce that adds into the destination, or no node.
-  OuterSum(Emitter& emit, LoopNest& nest, Values& values, const UOp& outer);
+  // `outer`, `added`: of SplitReduction.
+  OuterSum(Emitter& emit, LoopNest& nest, Values& values, const UOp& outer, const UOp& added);
 
   explicit operator bool() const { return static_cast<bool>(outer_); }
   const UOp& node() const { return outer_; }
+  const UOp& added() const { return added_; }
 
   // An instance of the sum begins with this trip's part.
   void begin_part();
@@ -31,7 +32,8 @@ class OuterSum {
   LoopNest& nest_;
   Values& values_;
   const UOp& outer_;
-  std::vector<UOp> made_of_sum_;  // `outer_` and what the store makes of it
+  const UOp& added_;
+  std::vector<UOp> made_of_sum_;  // `outer_` and what is made of it
 };
 
 }  // namespace tiny

@@ -75,11 +75,10 @@ std::vector<UOp> indices_of(const UOp& access, size_t first) {
   return indices;
 }
 
-// A load of what is stored last would see a partial sum if both are one buffer: one that the store
+// A load of what is stored would see a partial sum if both are one buffer: one that the store
 // updates, in whatever view, or one that it takes over (engine/reuse.h), at the place of the store
 // but for axes of one element.
-bool may_read_destination(const UOp& store) {
-  const UOp value = store.src(1);
+bool may_read_destination(const UOp& store, const UOp& value) {
   const std::vector<UOp> place = indices_of(store, 2);
   for (const UOp& u : topological({&value, 1}))
     if (u.op() == Op::Load &&
@@ -88,9 +87,33 @@ bool may_read_destination(const UOp& store) {
   return false;
 }
 
+// What `part` adds to `value`, a sum of its multiple and of what does not depend on it: c * part of
+// a + c * part; no node if `value` is no such sum.
+UOp multiple_in(const UOp& value, const UOp& part) {
+  if (value == part) return part;
+  std::vector<UOp> src(value.src().begin(), value.src().end());
+  size_t at = 0;
+  for (size_t i = 0; i < src.size(); ++i)
+    if (reaches(src[i], part)) at = i;
+  for (size_t i = 0; i < src.size(); ++i)
+    if (i != at && reaches(src[i], part)) return {};
+  const Op op = value.op();
+  const bool adds = op == Op::Add || (op == Op::Fma && at == 2);
+  if (!adds && op != Op::Neg && op != Op::Mul && op != Op::Fma) return {};
+  src[at] = multiple_in(src[at], part);
+  if (!src[at] || adds) return src[at];
+  if (op == Op::Fma) src.pop_back();
+  return value.graph().make(op == Op::Neg ? Op::Neg : Op::Mul, std::move(src));
+}
+
 // The one reduction whose value, perhaps changed elementwise, `kernel` stores; no node if partial
 // sums cannot stand in the destination.
-UOp stored_reduction(const Kernel& kernel, const FreeRanges& free) {
+struct StoredReduction {
+  UOp reduce;
+  UOp added;  // of SplitReduction, made of `reduce`
+};
+
+StoredReduction stored_reduction(const Kernel& kernel, const FreeRanges& free) {
   if (kernel.roots.size() != 1 || kernel.roots[0].op() != Op::Store) return {};
   const UOp store = kernel.roots[0];
   UOp reduce;
@@ -100,9 +123,14 @@ UOp stored_reduction(const Kernel& kernel, const FreeRanges& free) {
     if (reduce) return {};
     reduce = u;
   }
-  const bool fits = reduce && free.at(reduce.node()) == free.at(store.node()) &&
-                    reduce.dtype() == store.src(1).dtype() && !may_read_destination(store);
-  return fits ? reduce : UOp();
+  const UOp& value = store.src(1);
+  if (!reduce || free.at(reduce.node()) != free.at(store.node()) || reduce.dtype() != value.dtype())
+    return {};
+  if (!may_read_destination(store, value)) return {reduce, {}};
+  // What stood there before (a residual, weights that a step updates) is read by the first trip.
+  const UOp added = reduce.reduce_arg().op == Op::Add ? multiple_in(value, reduce) : UOp();
+  return added && !may_read_destination(store, added) ? StoredReduction{reduce, added}
+                                                      : StoredReduction();
 }
 
 }  // namespace
@@ -110,15 +138,15 @@ UOp stored_reduction(const Kernel& kernel, const FreeRanges& free) {
 bool can_add_into_destination(const Kernel& kernel) {
   FreeRanges free;
   add_free_ranges(kernel, kernel.roots, free);
-  return static_cast<bool>(stored_reduction(kernel, free));
+  return static_cast<bool>(stored_reduction(kernel, free).reduce);
 }
 
 SplitReduction split_outer_reduction(const Kernel& kernel) {
-  SplitReduction out{kernel, {}};
+  SplitReduction out{kernel, {}, {}};
   if (!has_outer_loops(kernel)) return out;
   FreeRanges free;
   add_free_ranges(kernel, kernel.roots, free);
-  const UOp reduce = stored_reduction(kernel, free);
+  const auto [reduce, added] = stored_reduction(kernel, free);
   if (!reduce || outer_loops(kernel, reduce, free.at(reduce.node())).empty()) return out;
   std::vector<UOp> outer{UOp()};
   std::vector<UOp> inner{UOp(reduce.src(0))};
@@ -133,6 +161,7 @@ SplitReduction split_outer_reduction(const Kernel& kernel) {
   outer[0] = graph.make(Op::Reduce, std::move(inner), reduce.arg());
   out.outer = graph.make(Op::Reduce, std::move(outer), reduce.arg());
   out.kernel.roots[0] = substitute(kernel.roots[0], {{reduce, out.outer}});
+  if (added) out.added = substitute(added, {{reduce, out.outer}});
   return out;
 }
 

@@ -9,6 +9,10 @@ namespace tiny {
 struct SplitReduction {
   Kernel kernel;
   UOp outer;  // over the loops outside; its source is a Reduce over those inside; may be no node
+  // What each trip but the first adds to the destination, made of its part in the place of `outer`;
+  // the first stores the store's value of its part.  No node: parts are added up as they are, and
+  // the last trip makes the store's value of the sum.
+  UOp added;
 };
 
 // `kernel` with such a Reduce as two.  Where the destination cannot hold partial sums, and where no

@@ -7,11 +7,23 @@ namespace tiny::x86 {
 void Blocks::open(const Block& block) {
   blocks_.push_back(block);
   addresses_.open_block();
+  held_.emplace_back();
 }
 
 void Blocks::close() {
   blocks_.pop_back();
   addresses_.close_block();
+  held_.pop_back();
+}
+
+// Behind a loop its accumulators have registers of other names: mostly the same ones, but where
+// registers run out there, these go to the stack and not those that the loop adds to.
+void Blocks::rename_held(LinearId end) {
+  for (LinearId id : held_.back()) {
+    if (v_.facts(id).user <= end) continue;
+    const DType d = v_.op(id).dtype;
+    v_.set(id, e_.move(RegClass::Vec, width_of(d), v_.made(id)));
+  }
 }
 
 // Where a loop ends: a constant, or a register that keeps its value while the loop runs.
@@ -61,6 +73,7 @@ void Blocks::select_end_loop(LinearId id) {
   e_.emit(Opcode::Label, 0).label = block.exit;
   e_.close_loop(block.outer);
   close();
+  rename_held(id);
 }
 
 void Blocks::select_if(LinearId id) {

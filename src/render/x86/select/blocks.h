@@ -20,6 +20,8 @@ class Blocks {
   void select_end_loop(LinearId id);
   void select_if(LinearId id);
   void select_end_if();
+  // An accumulator of the open block, in a vector register.
+  void hold(LinearId accumulator) { held_.back().push_back(accumulator); }
 
  private:
   struct Block {
@@ -32,11 +34,13 @@ class Blocks {
   void find_end(LinearId id, Block& block);
   void open(const Block& block);
   void close();
+  void rename_held(LinearId end);
 
   Values& v_;
   Addresses& addresses_;
   Emitter& e_;
   std::vector<Block> blocks_;
+  std::vector<std::vector<LinearId>> held_{1};  // in each open block, and outside of all
 };
 
 }  // namespace tiny::x86

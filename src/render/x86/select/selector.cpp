@@ -60,7 +60,9 @@ void Selector::select_op(LinearId id) {
     case Op::EndIf:
       return blocks_.select_end_if();
     case Op::Accumulator:
-      return select_accumulator(values_, id);
+      select_accumulator(values_, id);
+      if (!is_mask(o.dtype) && emitter_.class_of(o.dtype) == RegClass::Vec) blocks_.hold(id);
+      return;
     case Op::Set:
       return select_set(values_, id);
     case Op::Broadcast:
