@@ -40,7 +40,11 @@ struct Targets {
   Tensor weight;   // of each target, 0 where it is ignored
 };
 Targets targets_of(const Tensor& target, const Tensor& like, const LossOptions& options) {
-  Targets found{cast(target, kInt64), {}, {}};
+  // 64-bit numbers would halve the lanes of all that is computed beside them.
+  const int64_t ignored = options.ignore_index.value_or(0);
+  const bool is_short = (target.dtype().bytes() < 4 || target.dtype() == kInt32) &&
+                        ignored == static_cast<int32_t>(ignored);
+  Targets found{cast(target, is_short ? kInt32 : kInt64), {}, {}};
   if (options.ignore_index) {
     found.valid = not_equal(found.classes, number_int(found.classes, *options.ignore_index));
     found.classes = where(found.valid, found.classes, number_int(found.classes, 0));
@@ -49,6 +53,18 @@ Targets targets_of(const Tensor& target, const Tensor& like, const LossOptions& 
                                 : full(like.context_ref(), like.dtype(), target.shape(), 1);
   if (found.valid) found.weight = where(found.valid, found.weight, number(found.weight, 0));
   return found;
+}
+
+// The element of each row along axis 1 that `classes` names.  A sum of which all but one term are
+// 0: the schedule reads the one, and the gradient is made where it is added up, not scattered into
+// zeros that are stored first.  A class that there is not is found by looking it up.
+Tensor of_class(const Tensor& rows, const Tensor& classes) {
+  Shape along(static_cast<size_t>(rows.rank()), Dim(1));
+  along[1] = rows.shape()[1];
+  const bool is_short = upper_bound(rows.shape()[1]) <= INT32_MAX;
+  const Tensor each = arange(rows.context_ref(), is_short ? kInt32 : kInt64, rows.shape()[1]);
+  const Tensor named = equal(reshape(each, along), unsqueeze(gather(each, classes, 0), {1}));
+  return sum(where(named, rows, number(rows, 0)), {1});
 }
 
 // The weights of classes, along axis 1 of as many axes as `like` has.
@@ -84,8 +100,7 @@ Tensor nll_loss(const Tensor& log_probability, const Tensor& given, const LossOp
           "nll_loss: targets of shape ", given.shape(), " for classes of shape ",
           log_probability.shape(), "; wanted the same without axis 1");
   const Targets targets = targets_of(given, log_probability, options);
-  const Tensor chosen =
-      squeeze(take_along_axis(log_probability, unsqueeze(targets.classes, {1}), 1), {1});
+  const Tensor chosen = of_class(log_probability, targets.classes);
   const Tensor& weight = targets.weight;
   // A weight of 0 wins over an infinite loss.
   const Tensor loss =

@@ -369,5 +369,16 @@ TEST_F(GradientTest, ByClones) {
   EXPECT_EQ(values(slopes[2]), (std::vector<double>{1, 1, 1}));
 }
 
+// A gradient of classes is made where it is added up: nothing is scattered into zeros.
+TEST_F(GradientTest, OfTheLikelihoodOfClassesIsNoScatter) {
+  const Ref<Context> context = testing::new_context("cpu");
+  const Tensor x = testing::floats(context, {-1, -2, -3, -4, -5, -6}, {2, 3});
+  const int64_t classes[] = {2, 0};
+  const Tensor loss = nll_loss(x, from_data(context, kInt64, {2}, classes, 16));
+  const Tensor slope = gradients({&loss, 1}, {}, {&x, 1}).front();
+  for (const UOp& u : topological({&slope.node(), 1})) EXPECT_NE(u.op(), Op::Scatter);
+  EXPECT_EQ(testing::floats_of(slope), (testing::Floats{0, 0, -0.5, -0.5, 0, 0}));
+}
+
 }  // namespace
 }  // namespace tiny

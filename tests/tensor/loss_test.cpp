@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "tensor/activation.h"
+#include "tensor/elementwise.h"
 #include "tests/support/context.h"
 #include "tests/support/failure.h"
 #include "tests/support/tensors.h"
@@ -54,6 +55,18 @@ TEST_P(Loss, WhatIsIgnoredCountsNothing) {
       floats_of(nll_loss(impossible, ints({0}),
                          {.weight = floats(context_, {0, 1}), .reduction = LossReduction::Sum})),
       Floats{0});
+}
+
+// Targets of 32 bits are compared as such, with any number that is ignored.
+TEST_P(Loss, ShortTargetsAreTargets) {
+  const Tensor target = cast(ints({2, -3}), kInt32);
+  for (const int64_t ignored : {int64_t{-3}, int64_t{1} << 40, INT64_MIN})
+    EXPECT_EQ(floats_of(nll_loss(log_probability_, target,
+                                 {.ignore_index = ignored, .reduction = LossReduction::Sum})),
+              Floats{ignored == -3 ? 3.f : 7.f});
+  EXPECT_EQ(floats_of(nll_loss(log_probability_, cast(ints({2, 1}), kUInt8),
+                               {.ignore_index = -254, .reduction = LossReduction::Sum})),
+            Floats{8});
 }
 
 TEST_P(Loss, OfASoftmaxIsTheCrossEntropy) {

@@ -228,14 +228,16 @@ class Matcher {
     const int64_t rows = size_of(g.shared);
     const UOp table = arranged(cut(data, by_data), {g.shared, own, g.of_data, g.of_index, g.none},
                                {rows * n, size_of(g.of_data)});
-    const UOp exact = cast(cut(mask.index, by_index), kInt64);
+    // As it is compared where no number can be too large: longer ones would have fewer lanes.
+    const bool is_short = mask.index.dtype() == kInt32 && mask.offset == 0 && n <= INT32_MAX;
+    const UOp exact = cast(cut(mask.index, by_index), is_short ? kInt32 : kInt64);
     const UOp wanted = add(exact, number_like(exact, -mask.offset));
     const UOp inside = logical_and(less_equal(number_like(wanted, 0), wanted),
                                    less(wanted, number_like(wanted, n)));
     // Clamped, so that the read is known to be in bounds.
     const UOp safe = maximum(minimum(wanted, number_like(wanted, n - 1)), number_like(wanted, 0));
-    UOp index =
-        arranged(safe, {g.shared, g.of_index, own, g.of_data, g.none}, {rows, size_of(g.of_index)});
+    UOp index = arranged(cast(safe, kInt64), {g.shared, g.of_index, own, g.of_data, g.none},
+                         {rows, size_of(g.of_index)});
     if (!g.shared.empty()) {
       const UOp row = make_reshape(make_iota(graph_, rows, kInt64), {rows, 1});
       const UOp first = mul(make_expand(row, shape_of(index)), number_like(index, n));

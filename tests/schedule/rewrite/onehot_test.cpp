@@ -90,6 +90,13 @@ TEST_F(RewriteOnehot, IntegersAndCastsMatch) {
   expect_gather(sum(mul(mask, ints({5, 6, 7, 8, 9, 10}, {2, 3})), {1}));
 }
 
+TEST_F(RewriteOnehot, AnIndexOf32BitsHasItsOwnRange) {
+  const Tensor iota = arange(context_, kInt32, 5);
+  const Tensor index = cast(ints({3, INT32_MIN, INT32_MAX, 0}, {4, 1}), kInt32);
+  expect_gather(
+      sum(where(equal(iota, index), given({4, 5}), full(context_, kFloat32, {}, 0)), {1}));
+}
+
 TEST_F(RewriteOnehot, OtherSumsStay) {
   const Tensor iota = arange(context_, kInt64, 5);
   const Tensor a = given({5, 5});
