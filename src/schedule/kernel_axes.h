@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <optional>
 
+#include "ir/dot.h"
 #include "schedule/decide.h"
 #include "schedule/schedule.h"
 
@@ -26,6 +27,8 @@ class KernelAxes {
  public:
   // A shorter axis is not worth an order of its own.
   static constexpr int64_t kExtentMin = 8;
+  // Of floats; bytes are multiplied in words, which an axis is to fill.
+  static int64_t extent_min(const UOp& u) { return u.dtype().is_float() ? kExtentMin : kWordBytes; }
 
   explicit KernelAxes(const Decision& decision) : decision_(decision) {}
 

@@ -75,7 +75,7 @@ class LayoutChoice {
       return votes[i] > votes[best] || (votes[i] == votes[best] && i == columns);
     };
     for (size_t i = 0; i < shape.size(); ++i)
-      if (shape.size() > 2 && extent(u, i) >= KernelAxes::kExtentMin && wins(i)) best = i;
+      if (shape.size() > 2 && extent(u, i) >= KernelAxes::extent_min(u) && wins(i)) best = i;
     const int64_t gap = votes[best] >= kContraction ? gap_after(u, best) : 0;
     const size_t planes = chosen_axes(u);
     const int64_t apart = best >= planes ? gap_between(u, planes, best, gap) : 0;
@@ -194,14 +194,21 @@ class LayoutChoice {
     }
     const UOp& product = reduce.src(0);
     const UOp& data = product.src(0) == *weights ? product.src(1) : product.src(0);
-    Axis longest;
+    // Words of bytes are no steps of a window, which leads to no buffer: the next longest may.
+    // Floats slide along rows where the window is longer than all else.
+    std::vector<size_t> left;
     for (int64_t a : axes) {
       const auto axis = static_cast<size_t>(a);
-      if (extent(data, axis) >= KernelAxes::kExtentMin &&
-          (!longest || extent(data, axis) > extent(data, *longest)))
-        longest = axis;
+      if (extent(data, axis) >= KernelAxes::extent_min(data)) left.push_back(axis);
     }
-    return longest && follow({data, longest}, kContraction);
+    while (!left.empty()) {
+      const auto longest =
+          std::ranges::max_element(left, {}, [&](size_t axis) { return extent(data, axis); });
+      if (follow({data, *longest}, kContraction)) return true;
+      if (data.dtype().is_float()) return false;
+      left.erase(longest);
+    }
+    return false;
   }
 
   // Casts a vote on each buffer that the axis leads to; false if there is none.

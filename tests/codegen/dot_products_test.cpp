@@ -16,6 +16,7 @@
 #include "engine/compile.h"
 #include "ir/dot.h"
 #include "schedule/schedule.h"
+#include "shape/shape.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
 #include "tensor/matmul.h"
@@ -233,19 +234,23 @@ TEST(DotProducts, GiveTheSameBitsUnderListsThatNameWords) {
   }
 }
 
-// A product of constants' shapes on a target that has these dot products.
+// Of the first kernel of a value, on a target that has these dot products.
+std::vector<Option> chosen_for(DotSet dots, const Tensor& value) {
+  const UOp node = value.node();
+  tiny::Machine target = avx512_machine();
+  target.dots = dots;
+  const Schedule schedule = make_schedule({&node, 1}, target);
+  return choose_options(prepare_kernel(schedule.kernels.front().kernel, target), target);
+}
+
+// A product of constants' shapes on such a target.
 std::vector<Option> chosen_for(DotSet dots, DType a, DType b, DType wide, int64_t steps = 256) {
   const Ref<Context> context = context_for({"interp", ""});
   const std::vector<uint8_t> zeros(static_cast<size_t>(256 * steps * 2));
   const auto tensor = [&](DType d) {
     return from_data(context, d, {256, steps}, zeros.data(), 256 * steps * d.bytes());
   };
-  const Tensor product = matmul(cast(tensor(a), wide), transpose(cast(tensor(b), wide), 0, 1));
-  const UOp node = product.node();
-  tiny::Machine target = avx512_machine();
-  target.dots = dots;
-  const Schedule schedule = make_schedule({&node, 1}, target);
-  return choose_options(prepare_kernel(schedule.kernels.front().kernel, target), target);
+  return chosen_for(dots, matmul(cast(tensor(a), wide), transpose(cast(tensor(b), wide), 0, 1)));
 }
 
 bool names_word(const std::vector<Option>& options) {
@@ -263,6 +268,23 @@ TEST(DotProducts, AreChosenWhereTheTargetHasThem) {
   EXPECT_TRUE(names_word(chosen_for(kAllDots, kUInt8, kUInt8, kInt32)));
   EXPECT_TRUE(names_word(chosen_for(kAllDots, kBFloat16, kBFloat16, kFloat32)));
   EXPECT_FALSE(names_word(chosen_for(kAllDots, kUInt8, kInt8, kInt64)));
+}
+
+// Lanes along channels or along rows of pixels, which cost about as much, are both of words.
+TEST(DotProducts, AreChosenForAnyLanes) {
+  const Ref<Context> context = context_for({"interp", ""});
+  const std::vector<uint8_t> zeros(32 * 32 * 4);
+  const auto bytes = [&](DType d, const Ints& shape, const Ints& order) {
+    const int64_t count = product(to_shape(shape)).value();
+    return permute(from_data(context, d, shape, zeros.data(), count), order);
+  };
+  const Tensor pixels = bytes(kUInt8, {1, 30, 30, 4}, {0, 3, 1, 2});
+  const Tensor weights = bytes(kInt8, {3, 3, 32, 4}, {2, 3, 0, 1});
+  const Tensor bordered = pad(pixels, {0, 0, 1, 1}, {0, 0, 1, 1});
+  const Tensor sums = conv(cast(bordered, kInt32), cast(weights, kInt32), Tensor(), {});
+  const std::vector<float> ones(32, 1);
+  const auto each = [&] { return from_data(context, kFloat32, {32, 1, 1}, ones.data(), 128); };
+  EXPECT_TRUE(names_word(chosen_for(kAllDots, cast(sums, kFloat32) * each() + each())));
 }
 
 // Rows of whole pages fall into the same sets of a cache: a tile of them is laid out with a line

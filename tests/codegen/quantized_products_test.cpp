@@ -32,7 +32,7 @@ class Product {
     kind_ = static_cast<Kind>(below(4));
     k_ = kind_ == Kind::Weights ? one_of({256, 512}) : one_of({8, 24, 61, 128});
     if (kind_ == Kind::Convolution)
-      shape_ = {1, one_of({4, 8, 19}), 3 + below(9), 3 + below(9)};
+      shape_ = {1, one_of({4, 6, 8, 19, 50}), 3 + below(9), 3 + below(9)};
     else
       shape_ = {kind_ == Kind::Weights ? 1 + below(7) : 1 + below(40), k_};
   }

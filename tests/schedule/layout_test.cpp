@@ -54,6 +54,30 @@ TEST_F(LayoutTest, AChainOfConvolutionsHasChannelsLast) {
   check(y);
 }
 
+// Words are of channels, of which one is enough, however long the window is. Floats slide along
+// rows then.
+TEST_F(LayoutTest, BytesOfFewChannelsHaveThemLast) {
+  const auto first = [&](int64_t channels, int64_t window, bool in_words) {
+    Tensor weights = given({32, channels, window, window});
+    if (in_words) weights = cast(weights, kInt8);
+    Tensor* const stored[] = {&weights};
+    realize(stored);
+    Tensor data = relu(conv(given({1, 16, 14, 15}), given({channels, 16, 1, 1}), Tensor(), {}));
+    if (in_words) data = cast(cast(data, kUInt8), kInt32), weights = cast(weights, kInt32);
+    return strides(conv(data, weights, Tensor(), {})).front();
+  };
+  const Ints rows{210, 15, 1};
+  const auto beside = [](int64_t channels) { return Ints{1, 15 * channels, channels}; };
+  const auto inner = [](const Ints& all) { return Ints(all.begin() + 1, all.end()); };
+  EXPECT_EQ(inner(first(4, 3, true)), beside(4));
+  EXPECT_EQ(inner(first(6, 3, true)), beside(6));
+  EXPECT_EQ(inner(first(6, 13, true)), beside(6));
+  EXPECT_EQ(inner(first(3, 3, true)), rows);
+  EXPECT_EQ(inner(first(6, 3, false)), rows);
+  EXPECT_EQ(inner(first(8, 3, false)), beside(8));
+  EXPECT_EQ(inner(first(8, 13, false)), rows);
+}
+
 TEST_F(LayoutTest, WhatIsPooledOrAddedInBetweenFollows) {
   const Tensor a = conv3(given({1, 8, 6, 8}), 16);
   Window half;

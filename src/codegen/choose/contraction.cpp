@@ -455,10 +455,11 @@ void propose_contraction(const Seen& seen, std::vector<Proposal>& to) {
     return propose(edit.take(), seen.machine);
   };
   std::optional<Proposal> proposal = made(true, {});
-  if (!proposal) proposal = made(false, {});
+  const bool in_words = proposal.has_value();
+  if (!in_words) proposal = made(false, {});
   if (close) {
-    std::optional<Proposal> other = made(false, close);
-    if (other->cost.seconds < proposal->cost.seconds) proposal = std::move(other);
+    std::optional<Proposal> other = made(in_words, close);
+    if (other && other->cost.seconds < proposal->cost.seconds) proposal = std::move(other);
   }
   to.push_back(std::move(*proposal));
 }

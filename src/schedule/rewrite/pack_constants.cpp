@@ -55,6 +55,15 @@ bool is_innermost(const UOp& operand, size_t axis, const std::vector<uint8_t>& i
   return !has_memory(node);
 }
 
+// Whether an axis of an operand is one of a window that slides over what lies below.
+bool is_of_window(const UOp& operand, size_t axis) {
+  UOp node = operand;
+  std::optional<size_t> at = axis;
+  for (; at && !has_memory(node) && has(node.op(), kMovement); node = UOp(node.src(0)))
+    at = axis_below(node, *at);
+  return !at;
+}
+
 // How a constant is read.
 struct Uses {
   double beside = 0;     // bytes of all constants
@@ -191,16 +200,20 @@ class Operand {
     // computed (schedule/layout.h) or lies so; the last of those that are as long (of a patch).
     const auto size = [&](size_t i) { return split[i].value(); };
     auto longest = steps.begin();
+    const auto axis = [&](auto i) { return steps_axes[static_cast<size_t>(i - steps.begin())]; };
+    // Words of a window's steps would reach beyond the border: others come first that fill one.
+    const auto length = [&](auto i) {
+      const bool fills = word_ > 1 && size(*i) >= word_ && !is_of_window(other, axis(i));
+      return std::pair(fills, size(*i));
+    };
     for (auto i = steps.begin(); i != steps.end(); ++i)
-      if (size(*i) >= size(*longest)) longest = i;
-    if (longest != steps.end() &&
-        is_innermost(other, steps_axes[static_cast<size_t>(longest - steps.begin())], is_constant))
+      if (length(i) >= length(longest)) longest = i;
+    if (longest != steps.end() && is_innermost(other, axis(longest), is_constant))
       std::rotate(longest, longest + 1, steps.end());
     size_t word_at = split.size();
     if (word_ > 1) {
       if (steps.empty()) return std::nullopt;
-      // The last word is filled up with zeros; a window's short axes would be words of little else.
-      if (size(steps.back()) % word_ != 0 && steps.size() > 1) return std::nullopt;
+      // The last word is filled up with zeros.
       const size_t in_words = steps.back();
       word_at = in_words + 1;
       filled[in_words - (in_words > blocks_at ? 1 : 0)] = round_up(size(in_words), word_);

@@ -27,6 +27,7 @@ class PackConstants : public testing::GraphTest {
   static UOp pack(const Tensor& t) {
     Machine target = avx512_machine();
     target.l2_bytes = target.l3_bytes = 4096;  // what is read is in memory
+    target.dots = kIntegerDots;
     return pack(t, target);
   }
   static UOp pack(const Tensor& t, const Machine& target) {
@@ -130,6 +131,24 @@ TEST_F(PackConstants, APatchsColumnsAreTheInnermostSteps) {
     EXPECT_EQ(order.op(), Op::Permute);
     EXPECT_EQ(order.ints(), (Ints{0, 2, 3, 4, 1})) << "blocks; channels, rows, columns; lanes";
   }
+}
+
+// Words are of channels, the last filled up; of a longer window's steps where channels fill none.
+TEST_F(PackConstants, WordsOfAConvolutionsBytesAreOfChannels) {
+  const auto words = [&](int64_t channels, const Ints& window) {
+    Ints shape{32, channels}, rows{1, channels};
+    for (const int64_t size : window) shape.push_back(size), rows.push_back(size + 9);
+    Tensor bytes = cast(constant(shape), kInt8);
+    Tensor* const stored[] = {&bytes};
+    realize(stored);
+    return packed(
+        conv(cast(cast(abs(data(rows)), kUInt8), kInt32), cast(bytes, kInt32), Tensor(), Window()));
+  };
+  EXPECT_EQ(words(50, {3}), (std::vector<Ints>{{1, 3, 13, 32, 4}}));
+  EXPECT_EQ(words(50, {4}), (std::vector<Ints>{{1, 4, 13, 32, 4}}));
+  EXPECT_EQ(words(6, {3, 3}), (std::vector<Ints>{{1, 3, 3, 2, 32, 4}}));
+  EXPECT_EQ(words(5, {7, 7}), (std::vector<Ints>{{1, 7, 7, 2, 32, 4}}));
+  EXPECT_EQ(words(3, {7, 7}), (std::vector<Ints>{{1, 3, 7, 2, 32, 4}}));
 }
 
 TEST_F(PackConstants, StepsThatLieSideBySideInMemoryAreInnermost) {
