@@ -123,6 +123,17 @@ def _returned(value, found, name="the result"):
         raise JitError(f"TinyJit: {name} is of type {type(value).__name__}; what a program gives is tensors, and None")
 
 
+def _built_before(program):
+    """The living tensors that are to be computed of memory which the program is about to write, and are not yet: it keeps
+    no version from before."""
+    lazy = [tensor for tensor in _tape.living() if hasattr(tensor, "context") and "_is_inside" not in tensor.__dict__
+            and not tensor.uop.base.is_realized]
+    if not lazy:
+        return []
+    written = program.recipe.written(program.kept)
+    return [tensor for tensor in lazy if not written.isdisjoint(tensor.uop.toposort())]
+
+
 class _Method(functools.partial):
     """A TinyJit as a method of an object."""
 
@@ -241,6 +252,8 @@ class TinyJit:
     def _replayed(program, tensors, bindings):
         if _tape.pending:
             _tape.realize(_tape.waiting())
+        if Reading.tinygrad and program.kept:
+            _tape.realize(_built_before(program))
         made = program.replay(tensors, bindings)
         if type(program.result) is _Place:
             return made[0]
