@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
-#include <set>
 #include <utility>
 
 #include "base/checked.h"
 #include "codegen/ranges.h"
+#include "engine/kernel_cache.h"
 #include "ir/build.h"
 
 namespace tiny {
@@ -18,11 +17,6 @@ namespace {
 constexpr int64_t kElementsMost = 16 << 10;
 // Fewer sizes compile about as fast.
 constexpr size_t kSizesLeast = 4;
-
-struct Sized {
-  Kernel kernel;
-  int64_t size = 0;
-};
 
 // Whether it is loops of known sizes, with few steps, around stores.
 bool is_small(const Kernel& kernel) {
@@ -61,15 +55,14 @@ UOp with_free_axis(const UOp& access, const std::vector<UOp>& src, const UOp& ra
   return access.graph().make(access.op(), now, std::move(view), access.dtype());
 }
 
-// The kernel with a variable in the place of its only loop's size.
-std::optional<Sized> with_free_size(const Kernel& given) {
-  if (!is_small(given)) return std::nullopt;
-  Sized made{merge_ranges(given)};
-  Kernel& kernel = made.kernel;
-  if (kernel.ranges.size() != 1) return std::nullopt;
+// Puts a variable in the place of the size of the kernel's only loop, which it returns; 0 where the
+// kernel stays as it is.
+int64_t free_size(Kernel& kernel) {
+  if (!is_small(kernel)) return 0;
+  kernel = merge_ranges(kernel);
+  if (kernel.ranges.size() != 1) return 0;
   const UOp range = kernel.ranges[0].range;
   Graph& graph = range.graph();
-  made.size = range.src(0).const_int();
   const UOp variable = graph.variable("n", 1, kElementsMost);
   const UOp free_range = graph.make(Op::Range, {variable}, range.int_arg());
   map_kernel(kernel, [&](const UOp& u, std::vector<UOp>& src) {
@@ -79,7 +72,7 @@ std::optional<Sized> with_free_size(const Kernel& given) {
   });
   kernel.ranges[0].range = free_range;
   kernel.variables.push_back(variable);
-  return made;
+  return range.src(0).const_int();
 }
 
 }  // namespace
@@ -87,26 +80,21 @@ std::optional<Sized> with_free_size(const Kernel& given) {
 std::vector<int64_t> share_sizes(std::vector<Kernel>& kernels) {
   std::vector<int64_t> sizes(kernels.size());
   if (kernels.size() < kSizesLeast) return sizes;
-  struct Alike {
-    std::set<int64_t> sizes;
-    std::vector<std::pair<size_t, Sized>> kernels;
-  };
-  std::map<std::vector<const Node*>, Alike> groups;  // by the roots
-  for (size_t i = 0; i < kernels.size(); ++i) {
-    std::optional<Sized> sized = with_free_size(kernels[i]);
-    if (!sized) continue;
-    std::vector<const Node*> roots;
-    for (const UOp& root : sized->kernel.roots) roots.push_back(root.node());
-    Alike& alike = groups[std::move(roots)];
-    alike.sizes.insert(sized->size);
-    alike.kernels.emplace_back(i, std::move(*sized));
+  std::vector<Kernel> made = kernels;
+  std::map<KernelCache::Key, Ints> known;  // by structure: sizes, no more than are asked for
+  for (size_t i = 0; i < made.size(); ++i) {
+    sizes[i] = free_size(made[i]);
+    if (sizes[i] == 0) continue;
+    Ints& of_structure = known[KernelCache::key_of(made[i])];
+    if (of_structure.size() < kSizesLeast && std::ranges::count(of_structure, sizes[i]) == 0)
+      of_structure.push_back(sizes[i]);
   }
-  for (auto& [roots, alike] : groups) {
-    if (alike.sizes.size() < kSizesLeast) continue;
-    for (auto& [i, sized] : alike.kernels) {
-      kernels[i] = std::move(sized.kernel);
-      sizes[i] = sized.size;
-    }
+  for (size_t i = 0; i < made.size(); ++i) {
+    const auto alike = known.find(KernelCache::key_of(made[i]));
+    if (alike != known.end() && alike->second.size() == kSizesLeast)
+      kernels[i] = std::move(made[i]);
+    else
+      sizes[i] = 0;
   }
   return sizes;
 }
