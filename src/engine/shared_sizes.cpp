@@ -55,11 +55,11 @@ UOp with_free_axis(const UOp& access, const std::vector<UOp>& src, const UOp& ra
   return access.graph().make(access.op(), now, std::move(view), access.dtype());
 }
 
-// Puts a variable in the place of the size of the kernel's only loop, which it returns; 0 where the
-// kernel stays as it is.
-int64_t free_size(Kernel& kernel) {
-  if (!is_small(kernel)) return 0;
-  kernel = merge_ranges(kernel);
+// The kernel with a variable in the place of the size of its only loop, which this returns; 0 where
+// there is no such kernel.
+int64_t free_size(const Kernel& given, Kernel& kernel) {
+  if (!is_small(given)) return 0;
+  kernel = merge_ranges(given);
   if (kernel.ranges.size() != 1) return 0;
   const UOp range = kernel.ranges[0].range;
   Graph& graph = range.graph();
@@ -80,18 +80,18 @@ int64_t free_size(Kernel& kernel) {
 std::vector<int64_t> share_sizes(std::vector<Kernel>& kernels) {
   std::vector<int64_t> sizes(kernels.size());
   if (kernels.size() < kSizesLeast) return sizes;
-  std::vector<Kernel> made = kernels;
+  std::vector<Kernel> made(kernels.size());
   std::map<KernelCache::Key, Ints> known;  // by structure: sizes, no more than are asked for
   for (size_t i = 0; i < made.size(); ++i) {
-    sizes[i] = free_size(made[i]);
+    sizes[i] = free_size(kernels[i], made[i]);
     if (sizes[i] == 0) continue;
     Ints& of_structure = known[KernelCache::key_of(made[i])];
     if (of_structure.size() < kSizesLeast && std::ranges::count(of_structure, sizes[i]) == 0)
       of_structure.push_back(sizes[i]);
   }
   for (size_t i = 0; i < made.size(); ++i) {
-    const auto alike = known.find(KernelCache::key_of(made[i]));
-    if (alike != known.end() && alike->second.size() == kSizesLeast)
+    if (sizes[i] == 0) continue;
+    if (known[KernelCache::key_of(made[i])].size() == kSizesLeast)
       kernels[i] = std::move(made[i]);
     else
       sizes[i] = 0;
