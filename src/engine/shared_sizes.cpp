@@ -13,9 +13,10 @@ namespace tiny {
 
 namespace {
 
-// From so many elements on a launch takes longer than the loop around it, whose bounds it reads.
+// Elements.  To read the size of its loop takes a launch some 0.03 us, of 0.33 to 0.5 us for 1 to
+// 4,096 sums; a kernel of more may want other options than small ones, threads among them.
 constexpr int64_t kElementsMost = 16 << 10;
-// Fewer sizes compile about as fast.
+// Compiling so many kernels takes some 0.2 ms; fewer are not worth looking for.
 constexpr size_t kSizesLeast = 4;
 
 // Whether it is loops of known sizes, with few steps, around stores.

@@ -30,7 +30,7 @@ def _number_of_writes(program):
                 if buffer["kind"] == "weights" and buffer["access"] != "read"})
 
 
-def root_of(node):
+def _root(node):
     """The memory that a node sees, and how: the views from it on."""
     from .uop import Ops
     views = []
@@ -55,7 +55,7 @@ def _seen(tensor, views):
 
 def _written(memory, view, value):
     """The elements of a flat memory once the value is written to a view of it."""
-    views = root_of(view)[1]
+    views = _root(view)[1]
     memory, value = memory.tensor(), value.tensor()
     count = memory.numel
     if value.numel == count and all(name != "ASSTRIDED" for name, _, _ in views):
@@ -69,11 +69,10 @@ class Recipe:
 
     def __init__(self, context, inputs, outputs, targets):
         self.inputs, self._context = inputs, context
-        self._outputs = [self.node_of(one) for one in outputs]
-        self._targets = [self.node_of(one) for one in targets]
+        self._outputs = [self._node(one) for one in outputs]
+        self._targets = [self._node(one) for one in targets]
 
-    def node_of(self, tensor):
-        """The raw node of a tensor of the program, which may not know its context."""
+    def _node(self, tensor):
         node = native.tiny_tensor_node(tensor)
         node.context = self._context
         return node
@@ -81,14 +80,14 @@ class Recipe:
     def written(self, targets) -> set:
         """The memories of the program's targets, as nodes."""
         from .uop._node import wrap
-        return {root_of(wrap(self.node_of(one)))[0] for one in targets}
+        return {_root(wrap(self._node(one)))[0] for one in targets}
 
     def _states(self, order):
         """The memories that are written, and those of the random numbers."""
         from .uop import Ops
-        states = list(dict.fromkeys(root_of(node)[0] for node in order if node.op is Ops.AFTER))
+        states = list(dict.fromkeys(_root(node)[0] for node in order if node.op is Ops.AFTER))
         tensors = random_source(self._context).tensors(self._context)
-        known = {root_of(one.uop)[0]: name for name, one in zip(_OF_RANDOM, tensors)}
+        known = {_root(one.uop)[0]: name for name, one in zip(_OF_RANDOM, tensors)}
         return states + [node for node in known if node in order and node not in states], known
 
     def described(self, compiled) -> dict:
@@ -98,7 +97,7 @@ class Recipe:
         outputs, targets = list(map(wrap, self._outputs)), list(map(wrap, self._targets))
         order = dict.fromkeys(node for root in (*outputs, *targets) for node in root.toposort())
         states, known = self._states(order)
-        if _number_of_writes(compiled) != len({root_of(node)[0] for node in order if node.op is Ops.AFTER}):
+        if _number_of_writes(compiled) != len({_root(node)[0] for node in order if node.op is Ops.AFTER}):
             raise TypeError("TinyJit: the program writes memory that none of its tensors is made of, such as a layer's "
                             "running values: it cannot be pickled")
         given = [self._context.input(node.dtype, list(node.shape)) for node in states]
@@ -106,14 +105,14 @@ class Recipe:
         last = {}  # the value of each memory after all writes
         for node in order:
             if node.op is Ops.AFTER:
-                last[root_of(node)[0]] = now[node]
+                last[_root(node)[0]] = now[node]
         written = [node for node in states if node in last]
         model = _model(self.inputs + given, [now[one].tensor() for one in outputs] + [last[one].tensor() for one in written])
         return {"model": model, "variables": _variables(self.inputs),
                 "inputs": len(self.inputs), "outputs": len(outputs),
                 "states": [known.get(node) or (node.dtype.name, bytes(node.tensor())) for node in states],
                 "written": [states.index(node) for node in written],
-                "targets": [(states.index(root_of(one)[0]), root_of(one)[1]) for one in targets]}
+                "targets": [(states.index(_root(one)[0]), _root(one)[1]) for one in targets]}
 
 
 def _without_writes(order, states):
