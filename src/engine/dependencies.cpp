@@ -148,7 +148,7 @@ class Memory {
 
 std::vector<Entries> find_dependencies(const Plan& plan) {
   std::vector<Entries> found(plan.tape.size());
-  if (plan.has_writes || !plan.variables.empty()) {
+  if (plan.has_writes || !plan.has_known_sizes()) {
     for (uint32_t i = 1; i < found.size(); ++i) found[i] = {i - 1};
     return found;
   }

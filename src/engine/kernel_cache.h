@@ -35,6 +35,10 @@ enum class SourceStage : uint8_t { Uops, Linear, C, Asm };
 
 class KernelCache {
  public:
+  // Of equal kernels, while their nodes live, and of no others.
+  using Key = std::vector<const Node*>;
+  static Key key_of(const Kernel& kernel);
+
   // `stop` is checked between kernels.
   KernelCache(Backend& backend, const Flags& flags, Observer& observer, const StopSignal& stop);
 
@@ -74,8 +78,6 @@ class KernelCache {
     std::string shape;  // its name, before it is made unique
     Code code;          // none: the executable is there
   };
-  using Key = std::vector<const Node*>;
-  static Key key_of(const Kernel& kernel);
   PipelineOptions pipeline_options() const;
   // What a search has found for a kernel.
   struct Found {

@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "codegen/choose/choose.h"
 #include "engine/backend.h"
 #include "engine/custom_op.h"
 #include "engine/kernel_cache.h"
@@ -14,6 +15,7 @@
 #include "engine/plan_loops.h"
 #include "engine/realize.h"
 #include "engine/reuse.h"
+#include "engine/shared_sizes.h"
 #include "ir/node_map.h"
 #include "schedule/scans.h"
 #include "schedule/size_order.h"
@@ -171,6 +173,8 @@ class Planner {
     std::vector<Kernel> kernels;
     for (const ScheduledKernel& k : schedule_.kernels)
       if (!k.call) kernels.push_back(k.kernel);
+    std::vector<int64_t> sizes(kernels.size());
+    if (request_.runs <= kRunsOnce) sizes = share_sizes(kernels);
     std::vector<uint8_t> cached;
     const std::vector<const CompiledKernel*> compiled =
         cache.compile(kernels, request_.runs, &cached);
@@ -184,11 +188,20 @@ class Planner {
       entry.executable = compiled[next]->executable;
       entry.threads_extent = compiled[next]->threads_extent;
       entry.info = compiled[next]->info;
-      entry.info.cached = cached[next++] != 0;
+      entry.info.cached = cached[next] != 0;
+      if (const int64_t size = sizes[next++]) entry.variables.push_back(fixed_variable(size));
       for (size_t store = 0; store < schedule_.kernels[i].stores.size(); ++store)
         take_over(i, store);
       add_entry(i, std::move(entry));
     }
+  }
+
+  // A variable that always has this value.
+  uint32_t fixed_variable(int64_t value) {
+    const auto [known, added] =
+        fixed_.try_emplace(value, static_cast<uint32_t>(plan_.variables.size()));
+    if (added) plan_.variables.push_back({"n", value, value, false});
+    return known->second;
   }
 
   // Gives the entry of kernel `i` its slots and variables.
@@ -459,6 +472,7 @@ class Planner {
   std::unordered_map<const Node*, uint32_t> slots_;
   std::unordered_map<const Node*, size_t> last_use_;  // the last kernel that reads or stores it
   std::vector<Lifetime> lifetimes_;
+  std::unordered_map<int64_t, uint32_t> fixed_;            // variables by value
   std::unordered_map<const Node*, uint32_t> alternating_;  // by store
   std::unordered_map<const Node*, UOp> shared_;            // whose memory a value lies in
 };

@@ -65,6 +65,10 @@ Program::Program(Plan plan) : Plan(std::move(plan)) {
              std::ranges::any_of(tape, [](const TapeEntry& entry) { return entry.info.checks; });
 }
 
+bool Plan::has_known_sizes() const {
+  return std::ranges::all_of(variables, [](const ProgramVariable& v) { return v.min == v.max; });
+}
+
 LaunchFigures launch_figures(const KernelInfo& kernel, std::span<const int64_t> variables) {
   const auto& of = kernel.of_sizes;
   if (!of) return {kernel.operations, kernel.bytes};
@@ -122,7 +126,7 @@ Run::Run(Ref<Program> program, bool is_once) : program_(std::move(program)) {
     if (s.kind == SlotKind::Captured)
       set_argument(i, {&s.storage->memory(), s.storage->byte_offset()});
   }
-  if (p.variables.empty()) fit_to_variables();
+  if (p.has_known_sizes()) fit_to_variables();
 }
 
 // Arguments and values of variables change in their place.
@@ -206,7 +210,7 @@ void Run::fit_to_variables() {
     lives.push_back(
         {slot.size.value(values_.of_program), slot.first, slot.last, slot.arena_offset});
   }
-  const int64_t bytes = p.variables.empty() ? p.arena_bytes : place_lifetimes(lives, p.layout);
+  const int64_t bytes = p.has_known_sizes() ? p.arena_bytes : place_lifetimes(lives, p.layout);
   const int64_t margin = bytes >= kMarginFrom ? p.layout.margin : 0;
   // Values without elements need a place too.
   if (!lives.empty() && (!arena_ || arena_->bytes() < bytes + 2 * margin)) {

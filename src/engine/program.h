@@ -43,7 +43,7 @@ struct Slot {
   SlotKind kind = SlotKind::Arena;
   Ref<Storage> storage;      // Captured
   int64_t number = 0;        // Input, Output: which; Captured: which of the graph's leaves
-  int64_t arena_offset = 0;  // Arena, in a program without variables
+  int64_t arena_offset = 0;  // Arena, in a program whose sizes are known
   int64_t bytes = 0;         // at the most
   SizeExpression size;       // bytes, by the variables
   int64_t first = 0;         // the entries of the tape between which it holds a value
@@ -133,6 +133,9 @@ struct Plan {
   // Whether captured memory is written: then one run at a time.
   bool is_exclusive = false;
   bool has_writes = false;  // of tensors, whose versions share memory
+
+  // Whether all sizes are known: no variable may have two values.
+  bool has_known_sizes() const;
 };
 
 // Whose work a kernel of the plan does; and that for people: "conv1 + relu1 + 3 more".

@@ -40,6 +40,7 @@ UOp base_of(const UOp& node) {
 std::optional<StoredView> stored_view(const UOp& node) {
   const UOp base = base_of(node);
   if (!has_memory(base)) return std::nullopt;
+  if (base.op() == Op::Buffer || base.op() == Op::After) return as_view(node);
   std::vector<uint8_t> flags(base.id() + 1);
   flags[base.id()] = 1;
   return as_view(node, flags);

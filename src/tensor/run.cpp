@@ -33,8 +33,21 @@ void fit_ports(std::vector<TensorProgram::Port>& ports, const Ints& values) {
   }
 }
 
+// The memory of a tensor that is a row-major part of what it shares with its views; null if it is
+// none.
+Ref<Storage> own_memory(const Tensor& tensor) {
+  const UOp& whole = tensor.cell()->node();
+  const View& view = tensor.view();
+  if (!tensor.cell()->owns_memory() || whole.op() != Op::Buffer || !view.offset.is_const() ||
+      !is_row_major(View{view.shape, view.strides, 0}))
+    return {};
+  return Storage::part(storage_of(whole), view.offset.value() * tensor.dtype().bytes());
+}
+
 // A row-major memory block that holds the tensor's elements, computed now if need be.
-Ref<Storage> storage_for(Tensor tensor) {
+Ref<Storage> storage_for(const Tensor& given) {
+  if (Ref<Storage> memory = own_memory(given)) return memory;
+  Tensor tensor = given;
   const int64_t bytes = element_count(tensor) * tensor.dtype().bytes();
   Tensor* one[] = {&tensor};
   realize(one);

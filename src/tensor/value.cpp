@@ -1,5 +1,6 @@
 #include "tensor/value.h"
 
+#include <algorithm>
 #include <cstring>
 #include <unordered_set>
 
@@ -15,10 +16,9 @@ namespace tiny {
 
 namespace {
 
-Ints numbers(const Shape& shape) {
-  require(all_const(shape), Status::InvalidArgument, "a tensor of shape ", shape,
-          " has a value in runs of a program alone, which bind its variables");
-  return const_dims(shape);
+void require_numbers(const TensorShape& shape) {
+  require(std::ranges::all_of(shape, &Dim::is_const), Status::InvalidArgument, "a tensor of shape ",
+          shape, " has a value in runs of a program alone, which bind its variables");
 }
 
 }  // namespace
@@ -30,6 +30,7 @@ bool has_value(const UOp& node) {
     base = UOp(base.src(0));
   }
   if (base == node) return true;
+  if (base.op() == Op::Buffer || base.op() == Op::After) return as_view(node).has_value();
   std::vector<uint8_t> stored(base.id() + 1);
   stored[base.id()] = 1;
   return as_view(node, stored).has_value();
@@ -83,18 +84,17 @@ struct Wanted {
 
 Wanted wanted_of(std::span<Tensor* const> tensors) {
   Wanted wanted;
-  std::vector<const Tensor*> all;
   std::unordered_set<const Cell*> seen;
   for (Tensor* t : tensors) {
-    numbers(t->shape());
-    all.push_back(t);
+    require_numbers(t->shape());
     Cell& cell = *t->cell();
+    const bool is_computed = has_value(cell.node());
+    if (is_computed && cell.owns_memory()) continue;
     if (!needs_memory(cell.node()) || !seen.insert(&cell).second) continue;
-    if (has_value(cell.node()) && cell.owns_memory()) continue;
     wanted.cells.push_back(&cell);
-    wanted.nodes.push_back(has_value(cell.node()) ? cell.node() : whole_value(cell.node()));
+    wanted.nodes.push_back(is_computed ? cell.node() : whole_value(cell.node()));
   }
-  if (!wanted.nodes.empty()) require_one_context(all);
+  if (!wanted.nodes.empty()) require_one_context(tensors);
   return wanted;
 }
 
@@ -120,7 +120,7 @@ UOp scheduled_store(std::span<Tensor* const> tensors, size_t kernel, size_t stor
 }
 
 void read(Tensor& tensor, void* data, int64_t bytes) {
-  numbers(tensor.shape());
+  require_numbers(tensor.shape());
   const int64_t want = element_count(tensor) * tensor.dtype().bytes();
   require(bytes == want, Status::Shape, "shape ", tensor.shape(), " of ", tensor.dtype(), " has ",
           want, " bytes; got ", bytes);
@@ -145,7 +145,7 @@ Ref<Storage> row_major_memory(Tensor& tensor) {
 }
 
 Ref<Storage> copy_to(Device& device, Tensor& tensor) {
-  numbers(tensor.shape());
+  require_numbers(tensor.shape());
   const int64_t bytes = element_count(tensor) * tensor.dtype().bytes();
   if (tensor.node().is_const()) {
     const uint64_t bits = tensor.node().const_bits();
@@ -161,7 +161,7 @@ Ref<Storage> copy_to(Device& device, Tensor& tensor) {
 Ref<Storage> writable_memory(Tensor& tensor) {
   require(!tensor.is_number(), Status::InvalidArgument,
           "a scalar is a number, not memory to write to");
-  numbers(tensor.shape());
+  require_numbers(tensor.shape());
   const View& view = tensor.view();
   require(all_const(view.strides) && view.offset.is_const() &&
               is_row_major(View{view.shape, view.strides, 0}),
@@ -198,7 +198,7 @@ bool lies_as_viewed(const Tensor& tensor) {
 Elements elements_of(Tensor& tensor) {
   require(!tensor.is_number(), Status::InvalidArgument,
           "a scalar is a number and has no memory: use a tensor of one element");
-  numbers(tensor.shape());
+  require_numbers(tensor.shape());
   if (product(tensor.shape()).is(0)) return {};
   Tensor* one[] = {&tensor};
   realize(one);
@@ -221,7 +221,7 @@ int64_t element_count(const Tensor& tensor) {
 }
 
 Ints strides_of(const Tensor& tensor) {
-  numbers(tensor.shape());
+  require_numbers(tensor.shape());
   return const_dims(tensor.view().strides);
 }
 

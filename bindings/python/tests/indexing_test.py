@@ -1,5 +1,9 @@
-"""x[..], x[..] = v and x += y against NumPy, of random shapes and indices."""
+"""x[..], x[..] = v and x += y against NumPy, of random shapes and indices.
 
+TINY_EXAMPLES tries that many of each, other ones in each run.
+"""
+
+import os
 import unittest
 
 import tiny
@@ -11,7 +15,8 @@ try:
 except ImportError:
     raise unittest.SkipTest("NumPy or hypothesis is not here") from None
 
-settings.register_profile("tiny", max_examples=120, deadline=None, derandomize=True)
+_EXAMPLES = int(os.environ.get("TINY_EXAMPLES", 0))
+settings.register_profile("tiny", max_examples=_EXAMPLES or 120, deadline=None, derandomize=not _EXAMPLES, database=None)
 settings.load_profile("tiny")
 SHAPES = st.lists(st.integers(1, 4), min_size=1, max_size=4)
 
@@ -141,7 +146,8 @@ class Writes(unittest.TestCase):
         chosen = chosen[data.draw(st.integers(0, len(chosen))):]
         size = tuple(data.draw(st.sampled_from((1, one))) for one in chosen)
         value = -counted(size, data.draw(st.sampled_from(("float32", "int32", "float64")))) - 1
-        given = data.draw(st.sampled_from((Tensor(value), value, value.tolist())))
+        listed = value.tolist() if numpy.shape(value.tolist()) == value.shape else value  # [] has one axis
+        given = data.draw(st.sampled_from((Tensor(value), value, listed)))
         try:
             mine[of_tiny(key)] = given
         except IndexError as error:

@@ -250,6 +250,26 @@ class Writes(unittest.TestCase):
         finally:
             Reading.tinygrad = False
 
+    def test_a_value_from_before_as_tinygrad(self):
+        """What is not computed yet when a program writes what it is made of has the elements from before."""
+        Reading.tinygrad = True
+        try:
+            weight = Tensor([1.0, 2.0]).contiguous().realize()
+
+            @TinyJit
+            def step(x):
+                weight.assign(weight + x.sum())
+                return (weight * 2).realize()
+            for i in range(5):
+                before = weight.tolist()
+                old = weight * 10
+                after = step(old[0:1].clone() * 0 + 1.0)
+                self.assertEqual(weight.tolist(), [value + 1 for value in before], i)
+                self.assertEqual(after.tolist(), [2 * value + 2 for value in before], i)
+                self.assertEqual(old.tolist(), [10 * value for value in before], i)
+        finally:
+            Reading.tinygrad = False
+
     def test_a_constant_stays_one(self):
         """Its memory is a tensor's own as soon as it has some."""
         jit = TinyJit(lambda a, b: b.assign(a + 1))

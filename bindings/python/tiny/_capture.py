@@ -113,6 +113,8 @@ class Program:
         self.shapes = {}  # of outputs that depend on variables: number: dimensions
         self.recipe = None  # what it was compiled of
         self._known = {}  # names of variables
+        self._numbers = None  # of the outputs that are returned or are gradients, once it is complete
+        self._is_bare = False  # they are all that a call gives
 
     def described(self, key):
         """What restored() makes it of, for a call of this key."""
@@ -129,46 +131,44 @@ class Program:
         """Lets go of the memory between kernels; the next call takes it again."""
         self.run = None
 
-    def __call__(self, tensors, bindings):
+    def replay(self, tensors, bindings):
+        """What the call returns, of these arguments and variables."""
         if self.run is None:
             self.run, self._known = Run.create(self.compiled), {}
-        run = self.run
-        for i, tensor in enumerate(tensors):
-            native.tiny_run_set_input(run, i, tensor)
+        if self._numbers is None:
+            self._numbers = [one for one in (*self.outputs, *(made for _, made in self.gradients)) if isinstance(one, int)]
+            self._is_bare = self._numbers == self.outputs and not (
+                self.draws or self.written_inputs or self.shapes or self.gradients)
         if bindings:
-            set_variables(run, bindings, self._known)
-        if self.draws:
-            self._execute_with_draws()
-        else:
-            native.tiny_run_execute(run)
+            set_variables(self.run, bindings, self._known)
+        if self._is_bare:
+            return native.replay(self.run, tensors, self._numbers)
+        made = dict(zip(self._numbers, self._with_draws(tensors)))
         for at, memory in self.written_inputs:
             tensors[at].assign(memory)
             tensors[at].realize()
-        for owner, made in self.gradients:
+        for number, dims in self.shapes.items():
+            if bindings:
+                made[number] = sized(made[number], [size if isinstance(size, int) else Bound(value, size, bindings)
+                                                    for size, value in zip(dims, made[number].shape)])
+        for owner, gradient in self.gradients:
             owner = tensors[owner] if isinstance(owner, int) else owner
-            owner._gradient = self._output(made, bindings) if isinstance(made, int) else made
-        return [self._output(one, bindings) if isinstance(one, int) else
-                tensors[one.at] if isinstance(one, InputItself) else one for one in self.outputs]
+            owner._gradient = made[gradient] if isinstance(gradient, int) else gradient
+        return [made[one] if isinstance(one, int) else tensors[one.at] if isinstance(one, InputItself) else one
+                for one in self.outputs]
 
-    def _execute_with_draws(self):
+    def _with_draws(self, tensors):
         for one in self.draws:
             one.begin()
         try:
-            self.run.execute()
+            made = native.replay(self.run, tensors, self._numbers)
         except BaseException:
             for one in self.draws:
                 one.fail()
             raise
         for one in self.draws:
             one.end()
-
-    def _output(self, number, bindings):
-        made = self.run.output_tensor(number)
-        dims = self.shapes.get(number)
-        if dims is None or not bindings:
-            return made
-        return sized(made, [size if isinstance(size, int) else Bound(value, size, bindings)
-                            for size, value in zip(dims, made.shape)])
+        return made
 
 
 class InputItself:

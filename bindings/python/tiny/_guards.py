@@ -13,8 +13,7 @@ import functools
 import sys
 import types
 
-from . import native
-from .native import Tensor
+from .native import Tensor, first_changed
 
 _SCALARS = (bool, int, float, complex, str, bytes, type(None))
 _GONE = object()
@@ -63,9 +62,12 @@ class Guards:
         """One more place."""
         self._note(name, _CALL, read, None, was)
 
+    def has_changed(self):
+        return first_changed(self.places, _GONE) >= 0
+
     def changed(self):
         """The first place that holds something else now, as a text; None if there is none."""
-        at = native.first_changed(self.places, _GONE)
+        at = first_changed(self.places, _GONE)
         if at < 0:
             return None
         how, holder, key, was = self.places[at]

@@ -11,15 +11,15 @@ import functools
 import json
 import sys
 
-from . import _tape, methods, native
+from . import _tape, methods
 from ._bound import Bound
 from ._capture import Capture, InputItself, Program, described, is_replaced, placeholder, symbolic_shape
 from ._guards import Guards
 from ._recipe import Recipe
 from ._reading import Reading
 from ._settings import settings
-from ._tape import JitError
-from .native import Tensor
+from ._tape import JitError, State
+from .native import Tensor, describe
 
 MOST = 16  # programs of one function
 # What the engine says of a part that it has for known sizes alone, and of numbers that no dimension stands for.
@@ -123,6 +123,17 @@ def _returned(value, found, name="the result"):
         raise JitError(f"TinyJit: {name} is of type {type(value).__name__}; what a program gives is tensors, and None")
 
 
+def _built_before(program):
+    """The living tensors that are to be computed of memory which the program is about to write, and are not yet: it keeps
+    no version from before."""
+    lazy = [tensor for tensor in _tape.living() if hasattr(tensor, "context") and "_is_inside" not in tensor.__dict__
+            and not tensor.uop.base.is_realized]
+    if not lazy:
+        return []
+    written = program.recipe.written(program.kept)
+    return [tensor for tensor in lazy if not written.isdisjoint(tensor.uop.toposort())]
+
+
 class _Method(functools.partial):
     """A TinyJit as a method of an object."""
 
@@ -157,7 +168,7 @@ class TinyJit:
         """Forgets all programs."""
         self.cnt = 0
         self._programs = []  # (key of a call, program)
-        self._described = {}  # what native.describe() says of a call: the program that replayed it last
+        self._described = {}  # what describe() says of a call: the program that replayed it last
         self._called = False
         self._by_value = False  # of variables: a program for each, since there cannot be one for all
 
@@ -191,18 +202,19 @@ class TinyJit:
         what = None
         if len(kwargs) > 1:  # in any order
             kwargs = dict(sorted(kwargs.items()))
-        if _tape.State.capture is None and self._called and settings["JIT"]:
-            what = native.describe(Tensor.training, args, kwargs)
-        if what is not None and not (Reading.tinygrad and _is_refused(what[1])):
-            program = self._described.get(what[0])
-            if program is not None and program.guards.changed() is None:
-                self.cnt += 1
-                return self._replayed(program, what[1], None)
+        if self._called and State.capture is None and settings["JIT"]:
+            what = describe(Tensor.training, args, kwargs)
+            if what is not None:
+                program = self._described.get(what[0])
+                if program is not None and not program.guards.has_changed() and not (
+                        Reading.tinygrad and _is_refused(what[1])):
+                    self.cnt += 1
+                    return self._replayed(program, what[1], None)
         return self._call(args, kwargs, what)
 
     def _call(self, args, kwargs, what):
-        """A call that is not known by `what` native.describe() says of it yet."""
-        if _tape.State.capture is not None:  # part of another's program
+        """A call that is not known by `what` describe() says of it yet."""
+        if State.capture is not None:  # part of another's program
             if Reading.tinygrad:
                 raise JitError("having TinyJit inside another TinyJit is not supported by tinygrad")
             return self.fxn(*args, **kwargs)
@@ -240,7 +252,9 @@ class TinyJit:
     def _replayed(program, tensors, bindings):
         if _tape.pending:
             _tape.realize(_tape.waiting())
-        made = program(tensors, bindings)
+        if Reading.tinygrad and program.kept:
+            _tape.realize(_built_before(program))
+        made = program.replay(tensors, bindings)
         if type(program.result) is _Place:
             return made[0]
         made = iter(made)
@@ -276,7 +290,7 @@ class TinyJit:
         _tape.realize([*call.tensors, *guards.tensors.values(), *_tape.waiting()])
         pairs = [placeholder(tensor, call.by_value) for tensor in call.tensors]
         inputs, given = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-        capture = _tape.State.capture = Capture(given)
+        capture = State.capture = Capture(given)
         try:
             rest = iter(given)
 
@@ -294,7 +308,7 @@ class TinyJit:
             raise
         finally:
             capture.undo_gradients()
-            _tape.State.capture = None
+            State.capture = None
 
     def _check(self, guards):
         changed = guards.changed()

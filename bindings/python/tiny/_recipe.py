@@ -77,6 +77,11 @@ class Recipe:
         node.context = self._context
         return node
 
+    def written(self, targets) -> set:
+        """The memories of the program's targets, as nodes."""
+        from .uop._node import wrap
+        return {_root(wrap(self._node(one)))[0] for one in targets}
+
     def _states(self, order):
         """The memories that are written, and those of the random numbers."""
         from .uop import Ops

@@ -44,6 +44,8 @@ def note(tensor):
     """backward() may be asked for its gradient: in tinygrad's reading that of every tensor."""
     key = id(tensor)
     alive[key] = weakref.KeyedRef(tensor, _forget, key)
+    if State.capture is not None:
+        tensor._is_inside = True  # of a program, which alone has its value
 
 
 def _forget(reference):
