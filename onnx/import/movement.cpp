@@ -75,7 +75,12 @@ Tensors import_reshape_attribute(Call& c) {
 }
 
 Tensors import_reshape(Call& c) {
-  return reshape_as_asked(c, c.sizes(1), c.flag("allowzero", false));
+  // That there are as many elements nobody can tell of a size that data says.
+  const Shape shape = c.sizes(1, [&](size_t, const Tensor&) -> tiny::Dim {
+    c.unsupported("input 1 (\"", c.node().inputs[1],
+                  "\") decides a shape and depends on input data");
+  });
+  return reshape_as_asked(c, shape, c.flag("allowzero", false));
 }
 
 Tensors import_flatten(Call& c) {
