@@ -486,7 +486,11 @@ void Importer::node(const Node& node) {
     if (!are_computed(e.variables())) throw;
     note(node, inputs, cat(e.message(), ", a size that input data decides"));
   } catch (const Error& e) {
-    if (e.status() != Status::Unsupported) throw e.at(describe(node)).in_node(label_of(node));
+    // Shapes that sizes make too large which nothing bounds are no fault of the model.
+    const bool is_of_open = e.status() == Status::Shape &&
+                            std::ranges::any_of(computed_sizes_, &ComputedVariable::is_open);
+    if (e.status() != Status::Unsupported && !is_of_open)
+      throw e.at(describe(node)).in_node(label_of(node));
     note(node, inputs, e.message());
   }
 }
