@@ -40,6 +40,11 @@ bool keeps_another(const Call& c, const tiny::Dim& asked, const TensorShape& fro
   return decide_equal(asked, 0);
 }
 
+[[noreturn]] void refuse_found(const Call& c, size_t input) {
+  c.unsupported("input ", input, " (\"", c.node().inputs[input],
+                "\") decides a shape and depends on input data");
+}
+
 // 0 keeps a size unless `allow_zero`; one -1 takes what is left.
 Tensors reshape_as_asked(const Call& c, Shape shape, bool allow_zero) {
   const Tensor& x = c.in(0);
@@ -76,10 +81,7 @@ Tensors import_reshape_attribute(Call& c) {
 
 Tensors import_reshape(Call& c) {
   // That there are as many elements nobody can tell of a size that data says.
-  const Shape shape = c.sizes(1, [&](size_t, const Tensor&) -> tiny::Dim {
-    c.unsupported("input 1 (\"", c.node().inputs[1],
-                  "\") decides a shape and depends on input data");
-  });
+  const Shape shape = c.sizes(1, [&](size_t, const Tensor&) -> tiny::Dim { refuse_found(c, 1); });
   return reshape_as_asked(c, shape, c.flag("allowzero", false));
 }
 
@@ -149,7 +151,9 @@ Tensors split_into(Call& c, const std::optional<Ints>& sizes, int64_t count) {
   const tiny::Dim n = size_of(x, axis);
   c.check(count > 0, "it has no outputs");
   c.check(count <= kPartsMax, count, " outputs");
-  if (!c.importer().is_computed(n))
+  // Of more parts than two the last may be the greater the fewer elements there are, and there is
+  // memory for the greatest number of them.
+  if (!c.importer().is_computed(n) || (c.version() >= 18 && count > 2))
     c.check(c.version() >= 18 || n.value() % count == 0, "an axis of ", n, " elements in ", count,
             " parts");
   // Only the last part may be smaller, and behind it may be empty ones.
@@ -200,13 +204,12 @@ Tensors import_slice_attributes(Call& c) {
                 c.ints_attr("axes"), std::nullopt);
 }
 
-// Where slices begin or end: what data says is counted from the end if it is negative, and is then
-// in the axis.
-Shape slice_places(Call& c, size_t input, const std::optional<Ints>& axes,
-                   const std::optional<Ints>& steps) {
-  return c.sizes(input, [&](size_t i, const Tensor& place) {
+// Where slices end: what data says is counted from the end if it is negative, and is then in the
+// axis.
+Shape slice_ends(Call& c, const std::optional<Ints>& axes, const std::optional<Ints>& steps) {
+  return c.sizes(2, [&](size_t i, const Tensor& place) {
     const int64_t axis = axes ? axes->at(i) : static_cast<int64_t>(i);
-    c.check(!steps || steps->at(i) > 0, "data says where a slice backwards begins or ends");
+    if (steps && steps->at(i) <= 0) refuse_found(c, 2);
     const tiny::Dim size = size_of(c.in(0), axis);
     const Tensor most = size_tensor(c.context(), size), none = tiny::number_int(place, 0);
     const Tensor counted = where(less(place, none), add(place, most), place);
@@ -219,7 +222,9 @@ Tensors import_slice(Call& c) {
     return c.has(i) ? std::optional<Ints>(c.ints(i)) : std::nullopt;
   };
   const std::optional<Ints> axes = optional(3), steps = optional(4);
-  return sliced(c, slice_places(c, 1, axes, steps), slice_places(c, 2, axes, steps), axes, steps);
+  // Memory is for the greatest sizes, which with the begin at its greatest are not.
+  const Shape starts = c.sizes(1, [&](size_t, const Tensor&) -> tiny::Dim { refuse_found(c, 1); });
+  return sliced(c, starts, slice_ends(c, axes, steps), axes, steps);
 }
 
 // ---- Repeats.
