@@ -153,9 +153,11 @@ Tensors split_into(Call& c, const std::optional<Ints>& sizes, int64_t count) {
   c.check(count <= kPartsMax, count, " outputs");
   // Of more parts than two the last may be the greater the fewer elements there are, and there is
   // memory for the greatest number of them.
-  if (!c.importer().is_computed(n) || (c.version() >= 18 && count > 2))
-    c.check(c.version() >= 18 || n.value() % count == 0, "an axis of ", n, " elements in ", count,
+  if (!c.importer().is_computed(n) || count > 2) {
+    const int64_t size = n.value();
+    c.check(c.version() >= 18 || size % count == 0, "an axis of ", size, " elements in ", count,
             " parts");
+  }
   // Only the last part may be smaller, and behind it may be empty ones.
   const tiny::Dim part = floor_div(n + (count - 1), count);
   Tensors out;
