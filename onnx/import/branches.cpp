@@ -55,7 +55,10 @@ Shape fit(Call& c, const Tensor& condition, Tensor& yes, Tensor& no) {
     const tiny::Dim a = yes.shape()[k], b = no.shape()[k];
     const bool is_computed = c.importer().is_computed(a) || c.importer().is_computed(b);
     const bool is_same = is_computed ? a == b : decide_equal(a, b);
-    const tiny::Dim most = is_same ? a : tiny::Dim(std::max(upper_bound(a), upper_bound(b)));
+    const bool is_open = c.importer().is_open(a) || c.importer().is_open(b);
+    const tiny::Dim most = is_same   ? a
+                           : is_open ? maximum(a, b)
+                                     : tiny::Dim(std::max(upper_bound(a), upper_bound(b)));
     more_yes.push_back(is_same ? tiny::Dim(0) : most - a);
     more_no.push_back(is_same ? tiny::Dim(0) : most - b);
     sizes.push_back(is_same

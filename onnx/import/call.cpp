@@ -83,11 +83,13 @@ std::vector<double> Call::reals(size_t i) const {
   return reals_of(value(i));
 }
 
-Shape Call::sizes(size_t i) const {
+Shape Call::sizes(size_t i, const FoundSize& found) const {
   in(i);
   if (inputs_[i].known) return to_shape(integers_of(*inputs_[i].known));
+  const auto open = [&](size_t, const Tensor& count) { return importer_.open_size(count, node_); };
   return importer_.host_sizes_of(inputs_[i].tensor,
-                                 cat("input ", i, " (\"", node_.inputs[i], "\")"));
+                                 cat("input ", i, " (\"", node_.inputs[i], "\")"),
+                                 found ? found : FoundSize(open));
 }
 
 int64_t Call::integer(size_t i) const {

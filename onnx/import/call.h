@@ -56,6 +56,9 @@ Values formed(const Values& like, const Tensors& tensors);
 // Whether these have the same form: kinds, lengths and element types.
 bool are_alike(const Values& a, const Values& b);
 
+// Makes a size of an element that the run finds: its place among others, and itself (int64, [1]).
+using FoundSize = std::function<tiny::Dim(size_t, const Tensor&)>;
+
 class Call {
  public:
   Call(Importer& importer, const Node& node, std::vector<Value> inputs)
@@ -102,7 +105,9 @@ class Call {
   bool known(size_t i) const;  // whether no input's elements decide it, nor what a run computes
   HostTensor value(size_t i) const;
   Ints ints(size_t i) const;
-  Shape sizes(size_t i) const;  // integers, or expressions over free dimensions
+  // Integers, or expressions over free dimensions and sizes that the run finds, which nothing
+  // bounds but where `found` does.
+  Shape sizes(size_t i, const FoundSize& found = {}) const;
   std::vector<double> reals(size_t i) const;
   int64_t integer(size_t i) const;  // exactly one element
   tiny::Dim size(size_t i) const;

@@ -1,13 +1,18 @@
 // Values that need no operand, or only its shape.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <optional>
 
 #include "base/error.h"
+#include "ir/fold.h"
 #include "onnx/import/functions.h"
 #include "onnx/import/host_value.h"
+#include "onnx/import/import.h"
 #include "onnx/import/table.h"
 #include "onnx/import/text_function.h"
 #include "tensor/create.h"
+#include "tensor/elementwise.h"
 #include "tensor/indexing.h"
 #include "tensor/movement.h"
 
@@ -72,17 +77,52 @@ Tensors import_size(Call& c) {
   return {reshape(c.constant(Shape{product(c.in(0).shape())}), {})};
 }
 
+// As many as data says, in steps of `delta`, none of which is 0.
+Tensor found_count(const Tensor& start, const Tensor& limit, const Tensor& delta) {
+  if (start.dtype().is_float()) {
+    const Tensor steps =
+        div(sub(cast(limit, kFloat64), cast(start, kFloat64)), cast(delta, kFloat64));
+    return cast(maximum(ceil(steps), tiny::number(steps, 0)), kInt64);
+  }
+  const Tensor step = cast(delta, kInt64);
+  const Tensor none = tiny::number_int(step, 0);
+  const Tensor divisor = where(not_equal(step, none), step, tiny::number_int(step, 1));
+  const Tensor less = floor_div(sub(cast(start, kInt64), cast(limit, kInt64)), divisor);
+  return maximum(sub(none, less), none);
+}
+
+// The operand as an integer, also if its type is a float: a number, or a size of which it was made.
+std::optional<tiny::Dim> whole(Call& c, size_t i) {
+  if (!c.in(i).dtype().is_float()) return c.size(i);
+  constexpr int64_t kMost = 1024;  // elements of a shape of which it is made
+  const auto elements = host_expressions(c.in(i).node(), kMost);
+  if (!elements || elements->empty() || !elements->front()) return std::nullopt;
+  const UOp& e = elements->front();
+  if (e.op() == Op::Cast && e.src(0).dtype() == kInt64) return tiny::Dim(UOp(e.src(0)));
+  if (!e.is_const()) return std::nullopt;
+  const double value = double_of(e.dtype(), e.const_bits());
+  const bool is_whole = value == std::floor(value) && std::fabs(value) < kOpenSizeMax;
+  return is_whole ? std::optional<tiny::Dim>(static_cast<int64_t>(value)) : std::nullopt;
+}
+
 Tensors import_range(Call& c) {
   c.pass_over({"stash_type"});
-  tiny::Dim count = 0;
-  if (c.in(0).dtype().is_float()) {
-    c.check(c.real(2) != 0, "delta is 0");
-    count = range_count(c.real(0), c.real(1), c.real(2));
-  } else {
-    c.check(c.integer(2) != 0, "delta is 0");
-    count = range_count(c.size(0), c.size(1), c.integer(2));
+  const Tensor start = reshape(c.in(0), {}), delta = reshape(c.in(2), {});
+  const auto is_on_data = [&](size_t i) { return c.importer().dependence(c.in(i)).on_data(); };
+  const auto made = [&](const tiny::Dim& count) { return Tensors{range(start, delta, count)}; };
+  if (!is_on_data(0) && !is_on_data(1) && !is_on_data(2)) {
+    const auto first = whole(c, 0), limit = whole(c, 1), step = whole(c, 2);
+    if (first && limit && step && step->is_const()) {
+      c.check(!step->is(0), "delta is 0");
+      return made(range_count(*first, *limit, step->value()));
+    }
+    if (c.known(0) && c.known(1) && c.known(2)) {
+      c.check(c.real(2) != 0, "delta is 0");
+      return made(range_count(c.real(0), c.real(1), c.real(2)));
+    }
   }
-  return {range(reshape(c.in(0), {}), reshape(c.in(2), {}), count)};
+  const Tensor count = found_count(start, reshape(c.in(1), {}), delta);
+  return made(c.importer().open_size(count, c.node()));
 }
 
 Tensors import_eye_like(Call& c) {

@@ -63,6 +63,7 @@ Bits load_bits(const std::byte* data, DType dtype, int64_t count) {
 
 // What elements are: bits, or expressions of the graph.
 struct AsBits {
+  static constexpr bool kInPart = false;
   using Element = uint64_t;
   static Element make(const UOp&, DType, uint64_t bits) { return bits; }
   static Element apply(Op op, DType result, DType operand, const Element* src, size_t) {
@@ -73,11 +74,14 @@ struct AsBits {
 };
 
 struct AsExpressions {
+  static constexpr bool kInPart = true;  // a null element is not known
   using Element = UOp;
   static Element make(const UOp& node, DType dtype, uint64_t bits) {
     return node.graph().constant_bits(dtype, bits);
   }
   static Element apply(Op op, DType result, DType, const Element* src, size_t count) {
+    for (size_t i = 0; i < count; ++i)
+      if (!src[i]) return {};
     UOp e = elementwise(op, {src, src + count}, result);
     if (e.is_const() || e.dtype().is_float()) return e;
     if (e.dtype() == kInt64) e = tiny::Dim(e).uop(e.graph());  // sums in one form
@@ -85,7 +89,7 @@ struct AsExpressions {
     return range.is_single() ? e.graph().constant_int(e.dtype(), range.lo) : e;
   }
   static std::optional<int64_t> integer(DType, const Element& e) {
-    return e.is_const() ? std::optional(e.const_int()) : std::nullopt;
+    return e && e.is_const() ? std::optional(e.const_int()) : std::nullopt;
   }
   static bool variable(const UOp& node, Element& out) {
     out = node;
@@ -308,19 +312,29 @@ template <class Kind>
 std::optional<std::vector<typename Kind::Element>> evaluated(const UOp& root,
                                                              int64_t elements_max) {
   using Elements = std::vector<typename Kind::Element>;
-  std::unordered_map<uint32_t, Elements> values;
-  const std::vector<UOp> order = topological({&root, 1}, has_memory);
-  for (const UOp& node : order) {
+  // Of a value that is looked at; none if that one has too many, or nobody knows how many.
+  std::unordered_map<uint32_t, std::optional<Elements>> values;
+  std::vector<UOp> waiting{root};
+  while (!waiting.empty()) {
+    const UOp node = waiting.back();
     const Shape& shape = shape_of(node);
-    if (!all_const(shape) || product(shape).value() > elements_max) return std::nullopt;
-  }
-  for (const UOp& node : order) {
+    const bool is_small = all_const(shape) && product(shape).value() <= elements_max;
+    if (!is_small && !Kind::kInPart) return std::nullopt;
+    const std::span<const UOp> sources =
+        node.src().first(is_small && !has_memory(node) ? node.src().size() : 0);
+    const size_t before = waiting.size();
+    for (const UOp& s : sources)
+      if (!values.contains(s.id())) waiting.push_back(s);
+    if (waiting.size() > before) continue;
+    waiting.pop_back();
+    std::optional<Elements>& elements = values[node.id()];
+    if (elements || !is_small) continue;
     std::vector<const Elements*> src;
-    if (!has_memory(node))
-      for (const UOp& s : node.src()) src.push_back(&values[s.id()]);
-    std::optional<Elements> elements = Step<Kind>(node, std::move(src)).run();
-    if (!elements) return std::nullopt;
-    values[node.id()] = std::move(*elements);
+    for (const UOp& s : sources)
+      if (const auto& known = values[s.id()]) src.push_back(&*known);
+    if (src.size() == sources.size()) elements = Step<Kind>(node, std::move(src)).run();
+    if (!elements && !Kind::kInPart) return std::nullopt;
+    if (!elements) elements = Elements(static_cast<size_t>(product(shape).value()));
   }
   return std::move(values[root.id()]);
 }
@@ -347,7 +361,7 @@ std::optional<std::vector<UOp>> host_expressions(const UOp& root, int64_t elemen
 std::optional<HostTensor> numbers_of(const std::vector<UOp>& elements, const Tensor& like) {
   Bits bits;
   for (const UOp& e : elements) {
-    if (!e.is_const()) return std::nullopt;
+    if (!e || !e.is_const()) return std::nullopt;
     bits.push_back(e.const_bits());
   }
   return packed(like.dtype(), const_dims(like.shape()), bits);

@@ -18,8 +18,9 @@ namespace tiny::onnx {
 // Error{Index} if a gather reads outside its data.
 std::optional<HostTensor> host_value(const UOp& root, int64_t elements_max);
 
-// The same with expressions over Variables as elements, row-major, folded where that is possible:
-// None if it depends on a program's input, or if a shape on the way is no list of numbers.
+// The same with expressions over Variables as elements, row-major, folded where that is possible;
+// no UOp for one that depends on a program's input, or on a value whose shape is no list of
+// numbers.
 std::optional<std::vector<UOp>> host_expressions(const UOp& root, int64_t elements_max);
 // The elements of a tensor of this dtype and shape as numbers; none unless all are.
 std::optional<HostTensor> numbers_of(const std::vector<UOp>& elements, const Tensor& like);

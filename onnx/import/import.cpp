@@ -228,11 +228,19 @@ Value Importer::constant(const TensorData& tensor) {
   return value;
 }
 
-Shape Importer::host_sizes_of(const Tensor& tensor, const std::string& what) {
-  if (dependence(tensor).on_variable && tensor.dtype() == kInt64)
-    if (const auto elements = host_expressions(tensor.node(), kFoldedMax)) {
+Shape Importer::host_sizes_of(const Tensor& tensor, const std::string& what,
+                              const FoundSize& found) {
+  const Dependence& on = dependence(tensor);
+  if ((on.on_variable || on.on_input) && tensor.dtype().is_int())
+    if (const Tensor wide = cast(tensor, kInt64);
+        const auto elements = host_expressions(wide.node(), kFoldedMax)) {
+      const Tensor flat = flatten(wide);
       Shape sizes;
-      for (const UOp& e : *elements) sizes.emplace_back(e);
+      for (size_t i = 0; i < elements->size(); ++i) {
+        const UOp& e = (*elements)[i];
+        const auto place = static_cast<int64_t>(i);
+        sizes.push_back(e ? tiny::Dim(e) : found(i, slice_axis(flat, 0, place, place + 1)));
+      }
       return sizes;
     }
   return to_shape(integers_of(host_value_of(tensor, what)));
@@ -259,40 +267,71 @@ HostTensor Importer::host_value_of(const Tensor& tensor, const std::string& what
 
 // The number of elements that `count` (int64, one element) will say, at most `most`.
 tiny::Dim Importer::computed_size(const Tensor& count, const tiny::Dim& most, const Node& node) {
+  return add_size(count, upper_bound(most), is_open(most), node);
+}
+
+tiny::Dim Importer::open_size(const Tensor& count, const Node& node) {
+  return add_size(count, kOpenSizeMax, true, node);
+}
+
+tiny::Dim Importer::add_size(const Tensor& count, int64_t most, bool is_open, const Node& node) {
   const Dependence& on = dependence(count);
   if (!on.on_data() && !on.on_variable) return integers_of(host_value_of(count, "its count")).at(0);
   require(has_computed_sizes_, Status::Unsupported, "input data decides the size of its result");
   require(on.on_steps.empty(), Status::Unsupported,
           "data decides the size of its result, in a loop");
-  const std::string name = cat('#', node.name.empty() ? node.op_type : node.name);
-  std::string unused = name;
-  for (size_t number = computed_sizes_.size(); is_computed(unused); ++number)
-    unused = cat(name, '\'', number);
-  const UOp variable = context_->graph().variable(unused, 0, upper_bound(most));
   // Computed whether or not the branch around is: behind one that is not taken values are any.
   const Tensor none = full(context_, kInt64, {}, 0);
-  const Tensor sound = guard_ ? where(guard_, reshape(count, Shape()), none) : count;
-  computed_sizes_.push_back({variable, contiguous(sound).node()});
+  const UOp value =
+      contiguous(guard_ ? where(guard_, reshape(count, Shape()), none) : count).node();
+  if (is_open) most = std::min(most, kOpenSizeMax);
+  for (const ComputedVariable& known : computed_sizes_)
+    if (known.value == value && known.is_open == is_open &&
+        known.variable.variable_arg().max == most)
+      return tiny::Dim(known.variable);
+  const std::string name = cat('#', node.name.empty() ? node.op_type : node.name);
+  std::string unused = name;
+  for (size_t number = computed_sizes_.size(); find_computed(unused); ++number)
+    unused = cat(name, '\'', number);
+  const UOp variable = context_->graph().variable(unused, 0, most);
+  computed_sizes_.push_back({variable, value, is_open});
   return tiny::Dim(variable);
 }
 
-bool Importer::is_computed(const tiny::Dim& size) const {
-  if (size.is_const()) return false;
+namespace {
+
+std::vector<std::string> names_in(const tiny::Dim& size) {
   std::vector<std::string> names;
+  if (size.is_const()) return names;
   for (const UOp& u : topological({&size.expression(), 1}))
     if (u.op() == Op::Variable) names.push_back(u.variable_arg().name);
-  return are_computed(names);
+  return names;
 }
 
-bool Importer::is_computed(std::string_view variable) const {
-  return std::ranges::any_of(computed_sizes_, [&](const ComputedVariable& c) {
-    return c.variable.variable_arg().name == variable;
+}  // namespace
+
+bool Importer::is_computed(const tiny::Dim& size) const {
+  return are_computed(names_in(size));
+}
+
+bool Importer::is_open(const tiny::Dim& size) const {
+  return std::ranges::any_of(names_in(size), [&](const std::string& name) {
+    const ComputedVariable* found = find_computed(name);
+    return found && found->is_open;
   });
 }
 
+const ComputedVariable* Importer::find_computed(std::string_view variable) const {
+  const auto at = std::ranges::find_if(computed_sizes_, [&](const ComputedVariable& c) {
+    return c.variable.variable_arg().name == variable;
+  });
+  return at == computed_sizes_.end() ? nullptr : &*at;
+}
+
 bool Importer::are_computed(const std::vector<std::string>& variables) const {
-  return !variables.empty() &&
-         std::ranges::all_of(variables, [&](const std::string& name) { return is_computed(name); });
+  return !variables.empty() && std::ranges::all_of(variables, [&](const std::string& name) {
+    return find_computed(name);
+  });
 }
 
 bool Importer::is_decided_by_data(const Tensor& tensor) {
@@ -300,7 +339,7 @@ bool Importer::is_decided_by_data(const Tensor& tensor) {
   if (on.on_data()) return true;
   if (computed_sizes_.empty() || !on.on_variable) return false;
   return std::ranges::any_of(topological({&tensor.node(), 1}, has_memory), [&](const UOp& u) {
-    return u.op() == Op::Variable && is_computed(u.variable_arg().name);
+    return u.op() == Op::Variable && find_computed(u.variable_arg().name);
   });
 }
 
@@ -447,7 +486,11 @@ void Importer::node(const Node& node) {
     if (!are_computed(e.variables())) throw;
     note(node, inputs, cat(e.message(), ", a size that input data decides"));
   } catch (const Error& e) {
-    if (e.status() != Status::Unsupported) throw e.at(describe(node)).in_node(label_of(node));
+    // Shapes that sizes make too large which nothing bounds are no fault of the model.
+    const bool is_of_open = e.status() == Status::Shape &&
+                            std::ranges::any_of(computed_sizes_, &ComputedVariable::is_open);
+    if (e.status() != Status::Unsupported && !is_of_open)
+      throw e.at(describe(node)).in_node(label_of(node));
     note(node, inputs, e.message());
   }
 }

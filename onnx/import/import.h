@@ -85,7 +85,8 @@ class Importer {
   Value constant(const HostTensor& tensor);
   Value constant(const TensorData& tensor);
   HostTensor host_value_of(const Tensor& tensor, const std::string& what);
-  Shape host_sizes_of(const Tensor& tensor, const std::string& what);
+  // `found` makes sizes of the elements that inputs decide, by their places.
+  Shape host_sizes_of(const Tensor& tensor, const std::string& what, const FoundSize& found);
   Values subgraph(const Graph& graph, const Values& inputs);
   // Whether `make` has made what it is to; else `failure` says why not, and nothing is noted.
   bool attempt(const std::function<void()>& make, std::string& failure);
@@ -96,8 +97,12 @@ class Importer {
   // A size that the run computes: `count` (int64, one element), at most `most`; `node` is whose.  A
   // number where no input's elements decide it; Error{Unsupported} where none can be computed.
   tiny::Dim computed_size(const Tensor& count, const tiny::Dim& most, const Node& node);
+  // The same of one that nothing bounds.
+  tiny::Dim open_size(const Tensor& count, const Node& node);
   // Whether a size is one of these, known by its greatest value before.
   bool is_computed(const tiny::Dim& size) const;
+  // Whether there are such in it that nothing bounds.
+  bool is_open(const tiny::Dim& size) const;
   // Whether inputs' elements decide it, or such sizes do.
   bool is_decided_by_data(const Tensor& tensor);
   const Dependence& dependence(const Tensor& tensor) { return dependences_.of(tensor.node()); }
@@ -139,7 +144,8 @@ class Importer {
   void call(const Node& node, std::vector<Value> inputs);
   Tensors results(const Node& node, Call& call);
   Value folded(const Tensor& tensor, bool inputs_known);
-  bool is_computed(std::string_view variable) const;
+  tiny::Dim add_size(const Tensor& count, int64_t most, bool is_open, const Node& node);
+  const ComputedVariable* find_computed(std::string_view variable) const;
   bool are_computed(const std::vector<std::string>& variables) const;
   void note(const Node& node, const std::vector<Value>& inputs, const std::string& reason);
 

@@ -5,6 +5,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "onnx/import/functions.h"
+#include "onnx/import/import.h"
 #include "onnx/import/table.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
@@ -30,20 +31,28 @@ Tensor reshaped(const Tensor& x, const Shape& shape) {
 }
 
 // Whether the size is 0 or may be, and what stood there is another then.
-bool keeps_another(const tiny::Dim& asked, const TensorShape& from, size_t axis) {
+bool keeps_another(const Call& c, const tiny::Dim& asked, const TensorShape& from, size_t axis) {
   if (asked.is_const()) return asked.is(0);
+  // A size that the run finds is meant as it is: where it is 0, so is what it was made of.
+  if (c.importer().is_computed(asked)) return false;
   // A part of what stood there is 0 together with it.
   if (axis < from.size() && divide_exactly(from[axis], asked)) return false;
   return decide_equal(asked, 0);
 }
 
+[[noreturn]] void refuse_found(const Call& c, size_t input) {
+  c.unsupported("input ", input, " (\"", c.node().inputs[input],
+                "\") decides a shape and depends on input data");
+}
+
 // 0 keeps a size unless `allow_zero`; one -1 takes what is left.
-Tensors reshape_as_asked(const Tensor& x, Shape shape, bool allow_zero) {
+Tensors reshape_as_asked(const Call& c, Shape shape, bool allow_zero) {
+  const Tensor& x = c.in(0);
   const TensorShape from = x.shape();
   int64_t open = -1;
   tiny::Dim rest = 1;
   for (size_t i = 0; i < shape.size(); ++i) {
-    if (!allow_zero && keeps_another(shape[i], from, i)) {
+    if (!allow_zero && keeps_another(c, shape[i], from, i)) {
       require(i < from.size(), Status::InvalidModel, "shape ", tiny::to_string(shape),
               " keeps an axis that ", x.shape(), " has not");
       shape[i] = from[i];
@@ -67,11 +76,13 @@ Tensors reshape_as_asked(const Tensor& x, Shape shape, bool allow_zero) {
 }
 
 Tensors import_reshape_attribute(Call& c) {
-  return reshape_as_asked(c.in(0), to_shape(c.ints_attr("shape", {})), false);
+  return reshape_as_asked(c, to_shape(c.ints_attr("shape", {})), false);
 }
 
 Tensors import_reshape(Call& c) {
-  return reshape_as_asked(c.in(0), c.sizes(1), c.flag("allowzero", false));
+  // That there are as many elements nobody can tell of a size that data says.
+  const Shape shape = c.sizes(1, [&](size_t, const Tensor&) -> tiny::Dim { refuse_found(c, 1); });
+  return reshape_as_asked(c, shape, c.flag("allowzero", false));
 }
 
 Tensors import_flatten(Call& c) {
@@ -137,15 +148,23 @@ Tensors split_into(Call& c, const std::optional<Ints>& sizes, int64_t count) {
   const Tensor& x = c.in(0);
   const int64_t axis = axis_of(c.attr("axis", 0), x.rank());
   if (sizes) return split(x, *sizes, axis);
-  const int64_t n = dim_of(x, axis);
+  const tiny::Dim n = size_of(x, axis);
   c.check(count > 0, "it has no outputs");
-  // Only the last part may be smaller.
-  const int64_t part = ceil_div(n, count);
-  c.check(c.version() >= 18 || n % count == 0, "an axis of ", n, " elements in ", count, " parts");
   c.check(count <= kPartsMax, count, " outputs");
-  Ints equal;
-  for (int64_t i = 0; i < count; ++i) equal.push_back(std::clamp<int64_t>(n - i * part, 0, part));
-  return split(x, equal, axis);
+  // Of more parts than two the last may be the greater the fewer elements there are, and there is
+  // memory for the greatest number of them.
+  if (!c.importer().is_computed(n) || count > 2) {
+    const int64_t size = n.value();
+    c.check(c.version() >= 18 || size % count == 0, "an axis of ", size, " elements in ", count,
+            " parts");
+  }
+  // Only the last part may be smaller, and behind it may be empty ones.
+  const tiny::Dim part = floor_div(n + (count - 1), count);
+  Tensors out;
+  for (int64_t i = 0; i < count; ++i)
+    out.push_back(
+        slice_axis(x, axis, minimum(tiny::Dim(i) * part, n), minimum(tiny::Dim(i + 1) * part, n)));
+  return out;
 }
 
 Tensors import_split_attribute(Call& c) {
@@ -187,11 +206,27 @@ Tensors import_slice_attributes(Call& c) {
                 c.ints_attr("axes"), std::nullopt);
 }
 
+// Where slices end: what data says is counted from the end if it is negative, and is then in the
+// axis.
+Shape slice_ends(Call& c, const std::optional<Ints>& axes, const std::optional<Ints>& steps) {
+  return c.sizes(2, [&](size_t i, const Tensor& place) {
+    const int64_t axis = axes ? axes->at(i) : static_cast<int64_t>(i);
+    if (steps && steps->at(i) <= 0) refuse_found(c, 2);
+    const tiny::Dim size = size_of(c.in(0), axis);
+    const Tensor most = size_tensor(c.context(), size), none = tiny::number_int(place, 0);
+    const Tensor counted = where(less(place, none), add(place, most), place);
+    return c.importer().computed_size(minimum(maximum(counted, none), most), size, c.node());
+  });
+}
+
 Tensors import_slice(Call& c) {
   const auto optional = [&](size_t i) {
     return c.has(i) ? std::optional<Ints>(c.ints(i)) : std::nullopt;
   };
-  return sliced(c, c.sizes(1), c.sizes(2), optional(3), optional(4));
+  const std::optional<Ints> axes = optional(3), steps = optional(4);
+  // Memory is for the greatest sizes, which with the begin at its greatest are not.
+  const Shape starts = c.sizes(1, [&](size_t, const Tensor&) -> tiny::Dim { refuse_found(c, 1); });
+  return sliced(c, starts, slice_ends(c, axes, steps), axes, steps);
 }
 
 // ---- Repeats.
@@ -235,10 +270,11 @@ Tensors import_depth_to_space(Call& c) {
 Tensors import_space_to_depth(Call& c) {
   const Tensor& x = c.in(0);
   c.check(x.rank() == 4, "it takes four axes; got ", x.rank());
-  const Ints d = dims_of(x);
   const int64_t b = c.attr("blocksize");
-  c.check(b > 0 && b < (1 << 15) && d[2] % b == 0 && d[3] % b == 0, "a picture of ", d[2], " x ",
-          d[3], " in blocks of ", b);
+  c.check(b > 0 && b < (1 << 15), "blocks of ", b);
+  for (const int64_t axis : {2, 3})
+    if (const tiny::Dim size = size_of(x, axis); size.is_const())
+      c.check(size.value() % b == 0, "a picture of shape ", x.shape(), " in blocks of ", b);
   return {space_to_depth(x, b)};
 }
 

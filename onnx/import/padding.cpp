@@ -3,8 +3,11 @@
 
 #include "base/error.h"
 #include "onnx/import/functions.h"
+#include "onnx/import/import.h"
 #include "onnx/import/table.h"
 #include "tensor/create.h"
+#include "tensor/elementwise.h"
+#include "tensor/indexing.h"
 #include "tensor/movement.h"
 #include "tensor/padding.h"
 #include "tensor/resize.h"
@@ -17,6 +20,17 @@ constexpr Named<PadMode> kModes[] = {{"constant", PadMode::Constant},
                                      {"reflect", PadMode::Reflect},
                                      {"edge", PadMode::Edge},
                                      {"wrap", PadMode::Wrap}};
+
+// Of positions of an axis of which the run knows the size, which may be outside: the elements that
+// stand there.
+Tensor sources_of(PadMode mode, const Tensor& at, const tiny::Dim& n) {
+  const auto size = [&](const tiny::Dim& d) { return size_tensor(at.context_ref(), d); };
+  if (mode == PadMode::Wrap) return floor_mod(at, size(maximum(n, 1)));
+  const tiny::Dim last = maximum(n - 1, 0);
+  if (mode == PadMode::Edge) return minimum(maximum(at, tiny::number_int(at, 0)), size(last));
+  const Tensor place = floor_mod(at, size(maximum(last * 2, 1)));
+  return minimum(place, sub(size(last * 2), place));
+}
 
 // `pads` has the beginnings of all axes, then the ends.
 Tensors padded(const Call& c, const Ints& pads, const std::optional<Ints>& given_axes,
@@ -32,7 +46,16 @@ Tensors padded(const Call& c, const Ints& pads, const std::optional<Ints>& given
     before[static_cast<size_t>(axes[i])] = pads[i];
     after[static_cast<size_t>(axes[i])] = pads[axes.size() + i];
   }
-  return {pad(x, before, after, mode, value)};
+  Tensor inner = x;
+  for (size_t axis = 0; axis < before.size() && mode != PadMode::Constant; ++axis) {
+    const tiny::Dim n = x.shape()[axis];
+    if (!c.importer().is_computed(n)) continue;
+    const Tensor at = arange(c.context(), kInt64, n + (before[axis] + after[axis]));
+    const Tensor from = sources_of(mode, sub(at, tiny::number_int(at, before[axis])), n);
+    inner = gather(inner, from, static_cast<int64_t>(axis));
+    before[axis] = after[axis] = 0;
+  }
+  return {pad(inner, before, after, mode, value)};
 }
 
 Tensors import_pad_attributes(Call& c) {

@@ -67,21 +67,26 @@ Tensors import_flattened(Call& c) {
 // ---- Running sums and products.
 
 // By a function that has to know how many elements there are; of as many as the run finds it is
-// that of as many as there can be, filled up with what changes nothing.
+// that of as many as there can be, filled up with what changes nothing; where nothing bounds them
+// they lie along the last axis, whose sums are made of blocks, however many.
 template <Tensor (*accumulate)(const Tensor&, int64_t, bool, bool)>
 Tensors import_running(Call& c, double neutral) {
   Tensor x = c.in(0);
   const int64_t axis = axis_of(c.integer(1), x.rank());
   const tiny::Dim size = x.shape()[static_cast<size_t>(axis)];
-  const bool is_computed = c.importer().is_computed(size);
+  const bool is_open = c.importer().is_open(size);
+  const bool is_computed = c.importer().is_computed(size) && !is_open;
   if (is_computed) {
     Shape more(static_cast<size_t>(x.rank()), tiny::Dim(0));
     const Shape none = more;
     more[static_cast<size_t>(axis)] = tiny::Dim(upper_bound(size)) - size;
     x = pad(x, none, more, neutral);
   }
-  Tensor total = accumulate(x, axis, c.flag("exclusive", false), c.flag("reverse", false));
+  if (is_open) x = transpose(x, axis, -1);
+  Tensor total =
+      accumulate(x, is_open ? -1 : axis, c.flag("exclusive", false), c.flag("reverse", false));
   if (is_computed) total = slice_axis(total, axis, 0, size);
+  if (is_open) total = transpose(total, axis, -1);
   return {cast(total, x.dtype())};
 }
 

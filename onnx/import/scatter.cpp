@@ -6,6 +6,7 @@
 #include "onnx/import/import.h"
 #include "onnx/import/table.h"
 #include "tensor/create.h"
+#include "tensor/elementwise.h"
 #include "tensor/movement.h"
 #include "tensor/top_k.h"
 
@@ -76,6 +77,8 @@ Tensors top(const Call& c, const tiny::Dim& k, bool largest) {
   // What inputs leave free has a program for each value: it sorts no more than there are.
   for (const tiny::Dim& size : {size_of(x, axis), k})
     if (!c.importer().is_computed(size)) size.value();
+  if (c.importer().is_open(size_of(x, axis)))
+    c.unsupported("nothing bounds how many elements it sorts");
   const TopK made = top_k(x, k, axis, largest);
   return {made.values, made.indices};
 }
@@ -84,7 +87,14 @@ Tensors import_top_k_attribute(Call& c) {
   return top(c, c.attr("k"), true);
 }
 Tensors import_top_k(Call& c) {
-  return top(c, c.size(1), c.flag("largest", true));
+  const Tensor& x = c.in(0);
+  const tiny::Dim size = x.rank() == 0 ? 1 : size_of(x, axis_of(c.attr("axis", -1), x.rank()));
+  const Shape k = c.sizes(1, [&](size_t, const Tensor& wanted) {
+    const Tensor count = minimum(wanted, size_tensor(c.context(), size));
+    return c.importer().computed_size(count, size, c.node());
+  });
+  c.check(k.size() == 1, "k of shape ", c.in(1).shape());
+  return top(c, k.front(), c.flag("largest", true));
 }
 
 constexpr int64_t kNow = kNewestOpset;

@@ -17,7 +17,7 @@ namespace tiny::onnx {
 Tensor counted_places(Call& c, const Tensor& mask) {
   const tiny::Dim n = mask.shape()[0], most = upper_bound(n);
   const Chosen chosen = chosen_places(mask);
-  const tiny::Dim count = c.importer().computed_size(chosen.count, most, c.node());
+  const tiny::Dim count = c.importer().computed_size(chosen.count, n, c.node());
   // That there are no more than elements no size tells.
   return shrink(pad(chosen.places, {0}, {most - n}), {0}, {count});
 }
@@ -92,6 +92,7 @@ Tensors import_unique(Call& c) {
   // Of as many rows as the run finds all that there may be are compared.
   const tiny::Dim present = x.shape()[along];
   const bool is_found = c.importer().is_computed(present);
+  if (c.importer().is_open(present)) c.unsupported("nothing bounds how many rows it compares");
   if (is_found) {
     Shape more(x.shape().size(), tiny::Dim(0));
     more[along] = upper_bound(present) - present;

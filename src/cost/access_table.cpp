@@ -8,6 +8,7 @@
 #include "ir/affine.h"
 #include "ir/bounds.h"
 #include "ir/node_map.h"
+#include "ir/open_size.h"
 #include "rules/symbolic.h"
 
 namespace tiny {
@@ -25,7 +26,7 @@ class Builder {
   AccessTable run() {
     for (const KernelRange& r : kernel_.ranges)
       table_.extents.push_back(
-          static_cast<double>(std::max<int64_t>(bounds(r.range.src(0)).hi, 1)));
+          static_cast<double>(std::max<int64_t>(usual_most(r.range.src(0)), 1)));
     add_nodes();
     const std::span<const uint32_t> sources(table_.sources);
     size_t first = 0;
@@ -172,7 +173,7 @@ class Builder {
     bool is_split = false;
     for (size_t i = 1; i < u.src().size(); ++i) {
       is_split = is_split || u.src(i).op() == Op::FloorDiv || u.src(i).op() == Op::FloorMod;
-      info.elements *= static_cast<double>(std::max<int64_t>(bounds(stage.src(i).src(0)).hi, 1));
+      info.elements *= static_cast<double>(std::max<int64_t>(usual_most(stage.src(i).src(0)), 1));
     }
     info.span = kUnknown;
     if (is_split) {

@@ -37,7 +37,7 @@ struct AccessTable {
   NodeTable<uint32_t> places;     // of nodes
   std::vector<AccessInfo> accesses;
   std::vector<ClosureInfo> closures;
-  std::vector<double> extents;  // of the ranges; symbolic ones at their largest
+  std::vector<double> extents;  // of the ranges; symbolic ones at their usual largest
   int64_t widest_bytes = 1;     // of the element types that lanes would hold
   uint64_t opaque = 0;          // ranges inside an index that is no sum of ranges
   uint64_t gathered = 0;  // of these, such that lanes may gather along: what is read is the index

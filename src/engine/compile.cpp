@@ -73,7 +73,8 @@ Plan made_plan(Context& context, const GraphRequest& given, const Captured& capt
   roots = run_graph_passes(roots, GraphStage::Graph, passes).roots;
   std::vector<ComputedVariable> computed;
   for (size_t i = 0; i < given.computed.size(); ++i)
-    computed.push_back({given.computed[i].variable, roots[first_computed + i]});
+    computed.push_back(
+        {given.computed[i].variable, roots[first_computed + i], given.computed[i].is_open});
   context.device().release_kept();  // what constants needed must not stand beside what comes
   out.init_seconds += observer.now() - start;
   observer.drawn(roots);

@@ -36,7 +36,7 @@ struct Captured {
 // Output k of the program holds outputs[k], row-major, in memory of its own.  `variables` are the
 // Variable nodes that may stand in it.  What depends on no input is computed now, once (the init
 // tape), and captured.  The values of `computed`, which are among the variables, are computed by
-// every run: memory is for their greatest ones.
+// every run: memory is for their greatest ones, or made by the run, for those that are open.
 CompiledProgram compile_program(Context& context, std::span<const UOp> outputs,
                                 std::span<const UOp> inputs, std::span<const UOp> variables = {},
                                 const Captured& captured = {},

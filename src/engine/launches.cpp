@@ -201,7 +201,8 @@ LaunchList list_launches(const Plan& plan, std::span<const int64_t> variables) {
 }
 
 bool has_one_list(const Plan& plan) {
-  return std::ranges::all_of(plan.loops, [](const TapeLoop& l) { return l.count.is_const(); });
+  return std::ranges::all_of(
+      plan.loops, [](const TapeLoop& l) { return l.is_counted() || l.count.is_const(); });
 }
 
 }  // namespace tiny

@@ -137,7 +137,7 @@ class Planner {
     plan_.outputs = static_cast<int64_t>(request_.outputs.size());
     for (const UOp& v : request_.variables) {
       const VariableArg& arg = v.variable_arg();
-      plan_.variables.push_back({arg.name, arg.min, arg.max, false});
+      plan_.variables.push_back({arg.name, arg.min, arg.max});
     }
     plan_.loops = loops_.tape();
     for (const ScheduledScan& scan : schedule_.scans)
@@ -148,6 +148,7 @@ class Planner {
       if (scan.loop->is_counted && loops_.has(scan.loop)) add_count(scan);
     for (const ComputedVariable& computed : request_.computed) add_size(computed);
     std::ranges::stable_sort(plan_.sizes, {}, &ComputedSize::entry);
+    number_open_sizes();
     // An output is written even if no kernel does: a slot says how many bytes it has.
     for (const UOp& out : request_.outputs) slot_of(out, 0);
     place_arena();
@@ -300,23 +301,57 @@ class Planner {
     touch(loop.again, loop.end - 1);
   }
 
-  // The run reads the value before the first entry whose kernel uses it, which is the first of its
-  // loops.
+  // What there is memory for once open sizes are known.
+  static bool is_open_kind(const Slot& slot) {
+    return slot.kind == SlotKind::Arena || slot.kind == SlotKind::Output;
+  }
+
+  static bool depends_on(const Slot& slot, uint32_t variable) {
+    return std::ranges::any_of(slot.size.steps(), [&](const SizeExpression::Step& step) {
+      return step.op == Op::Variable && step.number == variable;
+    });
+  }
+
+  // The run reads the value before the first entry whose kernel uses it, or memory that it decides
+  // about, which is the first of its loops.
   void add_size(const ComputedVariable& computed) {
     const auto at = std::ranges::find(request_.variables, computed.variable);
     ComputedSize size;
     size.variable = static_cast<uint32_t>(at - request_.variables.begin());
     plan_.variables[size.variable].is_computed = true;
+    plan_.variables[size.variable].is_open = computed.is_open;
     size.entry = static_cast<uint32_t>(plan_.tape.size());
     for (uint32_t i = 0; i < size.entry; ++i)
       if (std::ranges::count(plan_.tape[i].variables, size.variable) > 0) size.entry = i;
+    if (computed.is_open)
+      for (size_t i = 0; i < plan_.slots.size(); ++i)
+        if (is_open_kind(plan_.slots[i]) && depends_on(plan_.slots[i], size.variable))
+          size.entry = std::min(size.entry, static_cast<uint32_t>(lifetimes_[i].first));
     uint32_t group = 0;
     for (const TapeLoop& loop : plan_.loops) {
       if (!loop.beside) group = loop.first;
       if (group < size.entry && size.entry < loop.end) size.entry = group;
     }
     size.slot = slot_of(stored_value(computed), size.entry);
+    require(
+        plan_.slots[size.slot].kind != SlotKind::Arena || lifetimes_[size.slot].first < size.entry,
+        Status::Unsupported, "the size \"", plan_.variables[size.variable].name,
+        "\" is wanted before the run can have found it");
     plan_.sizes.push_back(size);
+  }
+
+  void number_open_sizes() {
+    uint32_t open = 0;
+    for (ComputedSize& size : plan_.sizes)
+      if (plan_.variables[size.variable].is_open) size.open_sizes = ++open;
+  }
+
+  uint32_t open_sizes_of(const Slot& slot) const {
+    uint32_t open = 0;
+    for (const ComputedSize& size : plan_.sizes)
+      if (is_open_kind(slot) && depends_on(slot, size.variable))
+        open = std::max(open, size.open_sizes);
+    return open;
   }
 
   // Of a branch: the store of an output that somebody reads goes to the output itself.
@@ -448,11 +483,12 @@ class Planner {
     for (size_t i = 0; i < plan_.slots.size(); ++i) {
       plan_.slots[i].first = lifetimes_[i].first;
       plan_.slots[i].last = lifetimes_[i].last;
+      plan_.slots[i].open_sizes = open_sizes_of(plan_.slots[i]);
     }
     std::vector<Lifetime> lives;
     std::vector<size_t> owners;
     for (size_t i = 0; i < plan_.slots.size(); ++i) {
-      if (plan_.slots[i].kind != SlotKind::Arena) continue;
+      if (plan_.slots[i].kind != SlotKind::Arena || plan_.slots[i].open_sizes > 0) continue;
       lives.push_back(lifetimes_[i]);
       owners.push_back(i);
     }

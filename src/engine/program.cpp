@@ -198,44 +198,72 @@ void Run::move_to(size_t slot, int64_t step) {
 // Small arenas have no margin.
 constexpr int64_t kMarginFrom = 256 << 10;
 
-// Where the arena's values lie and what the tape's loops count, for the present values; the
+// Where the arenas' values lie and what the tape's loops count, for the present values; the
 // greatest of those that the run computes.
 void Run::fit_to_variables() {
   const Program& p = *program_;
   for (const ComputedSize& size : p.sizes)
     values_.of_program[size.variable] = p.variables[size.variable].max;
-  std::vector<Lifetime> lives;
-  for (const Slot& slot : p.slots) {
-    if (slot.kind != SlotKind::Arena) continue;
-    lives.push_back(
-        {slot.size.value(values_.of_program), slot.first, slot.last, slot.arena_offset});
-  }
-  const int64_t bytes = p.has_known_sizes() ? p.arena_bytes : place_lifetimes(lives, p.layout);
-  const int64_t margin = bytes >= kMarginFrom ? p.layout.margin : 0;
-  // Values without elements need a place too.
-  if (!lives.empty() && (!arena_ || arena_->bytes() < bytes + 2 * margin)) {
-    arena_ = p.device->allocate(bytes + 2 * margin);
-    const std::vector<std::byte> touched(static_cast<size_t>(margin));
-    for (const int64_t at : {int64_t{0}, margin + bytes})
-      if (margin > 0) p.device->copy_in(nullptr, *arena_, at, touched.data(), margin);
-  }
   if (!p.launches) make_launches(list_launches(p, values_.of_program));
-  size_t next = 0;
-  for (size_t i = 0; i < p.slots.size(); ++i)
-    if (p.slots[i].kind == SlotKind::Arena)
-      set_argument(i, {arena_.get(), margin + lives[next++].offset});
+  lay_out(0);
   use_variables();
   has_room_ = false;
   fits_ = true;
 }
 
+// Those of the variables, but for open ones the greatest where the run computes them.
+std::vector<int64_t> Run::greatest_values() const {
+  std::vector<int64_t> values = values_.of_program;
+  for (const ComputedSize& size : program_->sizes)
+    if (size.open_sizes == 0) values[size.variable] = program_->variables[size.variable].max;
+  return values;
+}
+
+// The same of the slots that so many open sizes decide about, the last of which the run has read
+// just now: none of them has a value yet.
+void Run::lay_out(uint32_t open_sizes) {
+  const Program& p = *program_;
+  const std::vector<int64_t> values = greatest_values();
+  std::vector<Lifetime> lives;
+  std::vector<uint32_t> owners;
+  for (uint32_t i = 0; i < p.slots.size(); ++i) {
+    const Slot& slot = p.slots[i];
+    if (slot.open_sizes != open_sizes) continue;
+    if (slot.kind == SlotKind::Output && open_sizes > 0) {
+      const int64_t bytes = std::max<int64_t>(slot.size.value(values), 1);
+      if (bound_[i] && bound_[i]->memory().bytes() >= bytes) continue;
+      unbind(i);
+      bind(i, make_ref<Storage>(p.device->allocate(bytes), 0));
+    }
+    if (slot.kind != SlotKind::Arena) continue;
+    lives.push_back(
+        {std::max<int64_t>(slot.size.value(values), 0), slot.first, slot.last, slot.arena_offset});
+    owners.push_back(i);
+  }
+  if (lives.empty()) return;
+  const int64_t bytes = p.has_known_sizes() ? p.arena_bytes : place_lifetimes(lives, p.layout);
+  const int64_t margin = bytes >= kMarginFrom ? p.layout.margin : 0;
+  if (arenas_.size() <= open_sizes) arenas_.resize(open_sizes + 1);
+  Ref<Buffer>& arena = arenas_[open_sizes];
+  // Values without elements need a place too.
+  if (!arena || arena->bytes() < bytes + 2 * margin) {
+    for (const uint32_t owner : owners) set_argument(owner, {});
+    arena = nullptr;  // the device may not have both
+    arena = p.device->allocate(bytes + 2 * margin);
+    const std::vector<std::byte> touched(static_cast<size_t>(margin));
+    for (const int64_t at : {int64_t{0}, margin + bytes})
+      if (margin > 0) p.device->copy_in(nullptr, *arena, at, touched.data(), margin);
+  }
+  for (size_t i = 0; i < lives.size(); ++i)
+    set_argument(owners[i], {arena.get(), margin + lives[i].offset});
+}
+
 // What is bound has room for the greatest of the sizes that the run computes.
 void Run::require_room() {
   const Program& p = *program_;
-  std::vector<int64_t> greatest = values_.of_program;
-  for (const ComputedSize& size : p.sizes) greatest[size.variable] = p.variables[size.variable].max;
+  const std::vector<int64_t> greatest = greatest_values();
   for (size_t i = 0; i < p.slots.size(); ++i) {
-    if (!bound_[i]) continue;
+    if (!bound_[i] || p.slots[i].open_sizes > 0) continue;
     const int64_t room = bound_[i]->memory().bytes() - bound_[i]->byte_offset();
     const int64_t needed = p.slots[i].size.value(greatest);
     require(room >= needed, Status::InvalidArgument, "the bound memory has ", room, " bytes of ",
@@ -262,8 +290,7 @@ void Run::use_variables() {
   given_.has_changed = true;
 }
 
-// The sizes that the run has computed before this entry, from `next` on; the greatest ones where an
-// index was out of range: then what it has may be anything.
+// The sizes that the run has computed before this entry, from `next` on.
 void Run::read_sizes(uint32_t entry, size_t& next) {
   const Program& p = *program_;
   bool has_changed = false;
@@ -271,12 +298,30 @@ void Run::read_sizes(uint32_t entry, size_t& next) {
     const ComputedSize& size = p.sizes[next];
     const ProgramVariable& v = p.variables[size.variable];
     const auto value = value_in<int64_t>(size.slot);
-    const bool is_sound = p.device->status(*queue_) == 0;
-    invariant(!is_sound || (value >= v.min && value <= v.max), "a size is between its bounds");
-    const int64_t present = is_sound ? value : v.max;
-    has_changed |= std::exchange(values_.of_program[size.variable], present) != present;
+    require_in_range();
+    const bool is_between = value >= v.min && value <= v.max;
+    require(is_between || !v.is_open, Status::Limit, "the size \"", v.name, "\" is ", value,
+            "; it may be ", v.min, " to ", v.max);
+    invariant(is_between, "a size is between its bounds");
+    has_changed |= std::exchange(values_.of_program[size.variable], value) != value;
+    if (size.open_sizes > 0) lay_out(size.open_sizes);
   }
   if (has_changed) use_variables();
+}
+
+void Run::require_in_range() const {
+  if (const int64_t status = program_->device->status(*queue_); status != 0)
+    throw Error(Status::Index, cat("an index read from data is out of range, at position ",
+                                   check_position(status), " of the index tensor"));
+}
+
+bool Run::makes_output(int64_t number) const {
+  const uint32_t at = program_->output_slots[static_cast<size_t>(number)];
+  return at != kNoSlot && program_->slots[at].open_sizes > 0;
+}
+
+const Ref<Storage>& Run::made_output(int64_t number) const {
+  return bound_[program_->output_slots[static_cast<size_t>(number)]];
 }
 
 void Run::bind(uint32_t at, const Ref<Storage>& storage) {
@@ -291,12 +336,19 @@ void Run::bind(uint32_t at, const Ref<Storage>& storage) {
 
 void Run::unbind() {
   const Program& p = *program_;
-  for (size_t i = 0; i < p.slots.size(); ++i) {
-    if (p.slots[i].kind != SlotKind::Input && p.slots[i].kind != SlotKind::Output) continue;
-    set_argument(i, {});
-    bound_[i] = nullptr;
-    is_tensors_[i] = 0;
+  for (uint32_t i = 0; i < p.slots.size(); ++i) {
+    if (p.slots[i].kind == SlotKind::Input || p.slots[i].kind == SlotKind::Output) unbind(i);
   }
+}
+
+void Run::unbind(uint32_t slot) {
+  set_argument(slot, {});
+  bound_[slot] = nullptr;
+  is_tensors_[slot] = 0;
+}
+
+void Run::let_go_output(int64_t number) {
+  unbind(program_->output_slots[static_cast<size_t>(number)]);
 }
 
 void Run::require_not_written(int64_t number, const Storage& storage) const {
@@ -360,7 +412,8 @@ void Run::execute(const StopSignal& stop) {
   if (!fits_) fit_to_variables();
   if (!has_room_) require_room();
   for (size_t i = 0; i < slots_.size(); ++i)
-    require(slots_[i].buffer || p.slots[i].kind == SlotKind::Moving || !is_used(i),
+    require(slots_[i].buffer || p.slots[i].kind == SlotKind::Moving || p.slots[i].open_sizes > 0 ||
+                !is_used(i),
             Status::InvalidArgument, "an input or output is not bound");
   const Turn turn(*program_, bound_, is_tensors_);
   p.device->counts().interpreted.fetch_add(list().interpreted, std::memory_order_relaxed);
@@ -386,9 +439,7 @@ void Run::execute(const StopSignal& stop) {
     timing_.seconds.resize(p.tape.size());
     for (const Timed& launch : timing_.launches) timing_.seconds[launch.entry] += launch.seconds;
   }
-  if (const int64_t status = p.device->status(*queue_); status != 0)
-    throw Error(Status::Index, cat("an index read from data is out of range, at position ",
-                                   check_position(status), " of the index tensor"));
+  require_in_range();
 }
 
 void Run::execute_part(size_t part, const Queue& queue, const StopSignal& stop) {

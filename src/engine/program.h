@@ -44,9 +44,12 @@ struct Slot {
   Ref<Storage> storage;      // Captured
   int64_t number = 0;        // Input, Output: which; Captured: which of the graph's leaves
   int64_t arena_offset = 0;  // Arena, in a program whose sizes are known
-  int64_t bytes = 0;         // at the most
-  SizeExpression size;       // bytes, by the variables
-  int64_t first = 0;         // the entries of the tape between which it holds a value
+  // Of an Arena or Output slot: 0, or how many open sizes are known once its own is: the last one
+  // that it depends on, and those before.
+  uint32_t open_sizes = 0;
+  int64_t bytes = 0;    // at the most
+  SizeExpression size;  // bytes, by the variables
+  int64_t first = 0;    // the entries of the tape between which it holds a value
   int64_t last = 0;
   bool is_written = false;  // of captured memory: a kernel stores to it
   Motion motion = {};       // Moving
@@ -108,6 +111,7 @@ struct ProgramVariable {
   int64_t min = 0;
   int64_t max = 0;
   bool is_computed = false;  // by the run, instead of given to it
+  bool is_open = false;      // such a one for which memory is made when it is known
 };
 
 // A variable whose value the run computes, and reads before this entry of the tape.
@@ -115,6 +119,7 @@ struct ComputedSize {
   uint32_t variable = 0;  // of the plan's
   uint32_t slot = 0;
   uint32_t entry = 0;
+  uint32_t open_sizes = 0;  // of an open one: itself and those that are read before; else 0
 };
 
 // What a program does, step by step.  Without the memory of captured slots it fits every graph of
@@ -126,8 +131,8 @@ struct Plan {
   std::vector<ProgramVariable> variables;
   std::vector<ComputedSize> sizes;  // in the order of their entries
   std::vector<std::string> names;   // whose work its kernels do
-  int64_t arena_bytes = 0;          // with every variable at its greatest value
-  int64_t live_bytes_max = 0;       // the largest sum of arena values alive at once
+  int64_t arena_bytes = 0;  // with every variable at its greatest value, without open sizes' slots
+  int64_t live_bytes_max = 0;  // the largest sum of arena values alive at once
   int64_t inputs = 0;
   int64_t outputs = 0;
   // Whether captured memory is written: then one run at a time.
@@ -187,6 +192,11 @@ class Run : public RefCounted {
   void bind_variable(int64_t number, int64_t value);
   // The value of a variable; of one that executions compute, the last one's.
   int64_t variable(int64_t number) const { return values_.of_program[static_cast<size_t>(number)]; }
+  // Whether executions make the memory of the output: its size is open.
+  bool makes_output(int64_t number) const;
+  // That memory, of the last execution.
+  const Ref<Storage>& made_output(int64_t number) const;
+  void let_go_output(int64_t number);  // the next execution makes another
   // Launches the tape.  Error{Busy}, before anything is done, while another run of an exclusive
   // program executes.  Error{InvalidArgument} if something is not bound or too small for the
   // variables; Error{Index} if a Check failed; Error{Cancelled} or Error{Limit} if it was to end
@@ -222,12 +232,15 @@ class Run : public RefCounted {
 
  private:
   void bind(uint32_t slot, const Ref<Storage>& storage);
+  void unbind(uint32_t slot);
   void set_argument(size_t slot, Argument argument);
   void move(size_t slot);
   void move_to(size_t slot, int64_t step);
   Argument part_of(const Motion& motion, int64_t count, int64_t step) const;
   bool is_used(size_t slot) const;
   void fit_to_variables();
+  std::vector<int64_t> greatest_values() const;
+  void lay_out(uint32_t open_sizes);
   void require_room();
   void make_launches(std::optional<LaunchList> list);
   const LaunchList& list() const { return own_list_ ? *own_list_ : *program_->launches; }
@@ -243,6 +256,7 @@ class Run : public RefCounted {
   Ref<const Needs> needs();
   void count_launches(const LaunchPart& part);
   void read_sizes(uint32_t entry, size_t& next);
+  void require_in_range() const;
   void use_variables();
   template <class T>
   T value_in(uint32_t slot) const;
@@ -268,7 +282,7 @@ class Run : public RefCounted {
   };
 
   Ref<Program> program_;
-  Ref<Buffer> arena_;
+  std::vector<Ref<Buffer>> arenas_;  // by how many open sizes decide about what lies there
   std::vector<Ref<Storage>> bound_;  // by slot
   std::vector<uint8_t> is_tensors_;  // by slot: an output whose memory a tensor has
   std::vector<Argument> slots_;      // where each is; nowhere: moving ones

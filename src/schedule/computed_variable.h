@@ -1,6 +1,7 @@
 // Sizes that a run computes.
 #pragma once
 
+#include "ir/open_size.h"
 #include "ir/uop.h"
 
 namespace tiny {
@@ -10,6 +11,8 @@ namespace tiny {
 struct ComputedVariable {
   UOp variable;
   UOp value;
+  // Nothing says how great it may be: there is memory for the value that it has, once it is known.
+  bool is_open = false;
 };
 
 }  // namespace tiny

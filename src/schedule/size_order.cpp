@@ -81,13 +81,23 @@ class Touched {
   std::unordered_set<const void*> all_, written_;
 };
 
-bool uses(const ScheduledKernel& kernel, const UOp& variable) {
-  return std::ranges::count(kernel.kernel.variables, variable) > 0;
+bool depends_on(const UOp& value, const UOp& variable) {
+  return std::ranges::any_of(shape_of(value), [&](const Dim& size) {
+    if (size.is_const()) return false;
+    return std::ranges::count(topological({&size.expression(), 1}), variable) > 0;
+  });
+}
+
+// Whether its kernel does, or there is memory of what it reads or stores once the size is known.
+bool uses(const ScheduledKernel& kernel, const ComputedVariable& computed) {
+  const auto is_of_size = [&](const UOp& value) { return depends_on(value, computed.variable); };
+  return std::ranges::count(kernel.kernel.variables, computed.variable) > 0 ||
+         (computed.is_open && std::ranges::any_of(kernel.values, is_of_size));
 }
 
 void require_known_rounds(const ScheduledKernel& kernel, const UOp& variable) {
   for (const ScanLoop* loop : {kernel.scan, kernel.segment}) {
-    if (!loop || loop->count.is_const()) continue;
+    if (!loop || loop->is_counted || loop->count.is_const()) continue;
     const UOp count = loop->count.expression();
     require(std::ranges::count(topological({&count, 1}), variable) == 0, Status::Unsupported,
             "a loop has as many rounds as \"", variable.variable_arg().name,
@@ -105,18 +115,19 @@ size_t storing(const std::vector<ScheduledKernel>& kernels, const UOp& value) {
 }
 
 // Whether a kernel up to this one, or of the same scan, uses the variable.
-bool is_used_until(const std::vector<ScheduledKernel>& kernels, size_t last, const UOp& variable) {
+bool is_used_until(const std::vector<ScheduledKernel>& kernels, size_t last,
+                   const ComputedVariable& computed) {
   const ScanLoop* loop = outermost(kernels[last]);
   while (loop && last + 1 < kernels.size() && outermost(kernels[last + 1]) == loop) ++last;
   return std::any_of(kernels.begin(), kernels.begin() + static_cast<ptrdiff_t>(last) + 1,
-                     [&](const ScheduledKernel& k) { return uses(k, variable); });
+                     [&](const ScheduledKernel& k) { return uses(k, computed); });
 }
 
 void order_by_size(Schedule& schedule, const ComputedVariable& computed) {
   std::vector<ScheduledKernel>& kernels = schedule.kernels;
   for (const ScheduledKernel& kernel : kernels) require_known_rounds(kernel, computed.variable);
   const size_t stores = storing(kernels, stored_value(computed));
-  if (stores == SIZE_MAX || !is_used_until(kernels, stores, computed.variable)) return;
+  if (stores == SIZE_MAX || !is_used_until(kernels, stores, computed)) return;
   std::vector<ScheduledKernel> before, behind;
   Touched moved;
   for (const Piece& piece : pieces_of(kernels)) {
@@ -124,11 +135,12 @@ void order_by_size(Schedule& schedule, const ComputedVariable& computed) {
       return std::any_of(kernels.begin() + static_cast<ptrdiff_t>(piece.first),
                          kernels.begin() + static_cast<ptrdiff_t>(piece.end), is);
     };
-    const bool is_moved =
-        piece.first <= stores && in_piece([&](const ScheduledKernel& k) {
-          return uses(k, computed.variable) || moved.meets(places_of(k, schedule.scans));
-        });
-    invariant(!is_moved || stores >= piece.end, "a size does not depend on itself");
+    const bool is_moved = piece.first <= stores && in_piece([&](const ScheduledKernel& k) {
+                            return uses(k, computed) || moved.meets(places_of(k, schedule.scans));
+                          });
+    require(!is_moved || stores >= piece.end, Status::Unsupported, "the size \"",
+            computed.variable.variable_arg().name, "\" is found of what there is memory for once ",
+            "it is known");
     const bool is_behind = piece.first > stores;
     // What was put off comes as soon as the size is there.
     if (is_behind && !behind.empty()) {

@@ -8,6 +8,7 @@
 #include "ir/affine.h"
 #include "ir/bounds.h"
 #include "ir/build.h"
+#include "ir/open_size.h"
 #include "ir/quotient.h"
 #include "shape/winograd.h"
 
@@ -184,7 +185,8 @@ Dim product(const Shape& shape) {
 double elements_at_most(const UOp& node) {
   double n = 1;
   for (const Dim& d : shape_of(node))
-    n *= static_cast<double>(std::max<int64_t>(upper_bound(d), 1));
+    n *= static_cast<double>(
+        std::max<int64_t>(d.is_const() ? d.value() : usual_most(d.expression()), 1));
   return n;
 }
 

@@ -70,7 +70,8 @@ bool decide_equal(const Dim& a, const Dim& b);
 bool decide_less_equal(const Dim& a, const Dim& b);
 
 Dim product(const Shape& shape);
-// Of a node, with variables at their greatest; of one without elements, as if they were one.
+// Of a node, with variables at their greatest, open sizes as they usually are; of one without
+// elements, as if they were one.
 double elements_at_most(const UOp& node);
 Shape row_major_strides(const Shape& shape);
 bool all_const(const Shape& shape);

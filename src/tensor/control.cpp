@@ -115,7 +115,7 @@ std::vector<Tensor> choose(const Tensor& condition, const std::vector<Tensor>& y
   return out;
 }
 
-Rounds collect(const Tensor& rounds, int64_t most, const std::vector<Tensor>& state,
+Rounds collect(const Tensor& rounds, const Dim& most, const std::vector<Tensor>& state,
                Dependences& known, const RoundFunction& round) {
   const Ref<Context>& context = rounds.context_ref();
   // The number of the round is the first state, whether another follows is no state.

@@ -32,13 +32,13 @@ using RoundFunction = std::function<Round(const Tensor& number, const std::vecto
 std::vector<Tensor> repeat(const Tensor& rounds, const std::vector<Tensor>& state,
                            Dependences& known, const RoundFunction& round);
 
-// The same of at most `most` rounds, at least one, which are collected.
+// The same of at most `most` rounds, which are collected; a number is at least one.
 struct Rounds {
   std::vector<Tensor> state;
   std::vector<Tensor> collected;  // by `most` rounds; of those that were not made it is any
   Tensor count;                   // int64, no axes: how many were made
 };
-Rounds collect(const Tensor& rounds, int64_t most, const std::vector<Tensor>& state,
+Rounds collect(const Tensor& rounds, const Dim& most, const std::vector<Tensor>& state,
                Dependences& known, const RoundFunction& round);
 
 }  // namespace tiny

@@ -254,7 +254,8 @@ Tensor conv_transpose(const Tensor& given, const Tensor& given_weight, const Ten
     // Outputs from where the last input's window begins on.
     const int64_t last = reach - o.before[i] - o.after[i] + o.output_padding[i];
     const Dim size = (inputs[i] - 1) * Dim(stride) + last;
-    require(kernel[i] > 0 && decide_less_equal(1, size), Status::Shape,
+    const int64_t least = size.is_const() ? 1 : 0;  // runs may find that there is nothing
+    require(kernel[i] > 0 && decide_less_equal(least, size), Status::Shape,
             "conv_transpose: nothing is left of ", x.shape(), " with kernel ", list_text(kernel));
     phases.reach.push_back(reach);
     phases.counts.push_back(std::min(stride, reach));

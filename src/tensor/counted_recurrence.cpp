@@ -24,12 +24,10 @@ RecurrenceResult recur_in_run(const Ref<Context>& context, const Recurrence& r,
     return Round{std::move(made.state), full(context, kBool, {}, 1), std::move(made.outputs)};
   };
   Dependences known;
-  Rounds made = collect(steps, upper_bound(r.steps), r.state, known, round);
-  for (size_t i = 0; i < made.collected.size(); ++i) {
-    made.collected[i] = slice_axis(made.collected[i], 0, 0, r.steps);
+  Rounds made = collect(steps, r.steps, r.state, known, round);
+  for (size_t i = 0; i < made.collected.size(); ++i)
     if (!r.is_backwards.empty() && r.is_backwards[i])
       made.collected[i] = flip(made.collected[i], {0});
-  }
   return {std::move(made.collected), std::move(made.state)};
 }
 

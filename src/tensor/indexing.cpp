@@ -274,7 +274,7 @@ Tensor reverse_sequence(const Tensor& a, const Tensor& lengths, int64_t batch, i
   require_index(a, lengths, "reverse_sequence");
   const int64_t rows = checked_axis(batch, a.rank());
   const int64_t along = checked_axis(time, a.rank());
-  const Ints dims = const_dims(a.shape());
+  const TensorShape dims = a.shape();
   require(rows != along && lengths.rank() == 1 && decide_equal(lengths.shape()[0], dims[at(rows)]),
           Status::Shape, "reverse_sequence of ", a.shape(), " along axis ", along,
           " with lengths of ", lengths.shape(), " for axis ", rows,
@@ -285,12 +285,13 @@ Tensor reverse_sequence(const Tensor& a, const Tensor& lengths, int64_t batch, i
   const auto places = [&](int64_t axis) { return positions(a, dims[at(axis)], a.rank(), axis); };
   const Tensor place = places(along);
   const Tensor from = where(less(place, end), sub(sub(end, number_int(place, 1)), place), place);
-  const Ints strides = const_dims(row_major_strides(a.shape()));
-  Tensor flat = mul(from, number_int(from, strides[at(along)]));
+  const Shape strides = row_major_strides(dims);
+  const auto size = [&](const Dim& d) { return size_tensor(a.context_ref(), d); };
+  Tensor flat = mul(from, size(strides[at(along)]));
   for (int64_t i = 0; i < a.rank(); ++i)
-    if (i != along) flat = add(flat, mul(places(i), number_int(from, strides[at(i)])));
+    if (i != along) flat = add(flat, mul(places(i), size(strides[at(i)])));
   const Tensor inside =
-      bit_and(less_equal(number_int(from, 0), from), less(from, number_int(from, dims[at(along)])));
+      bit_and(less_equal(number_int(from, 0), from), less(from, size(dims[at(along)])));
   const Tensor checked = where(expand(inside, flat.shape()), flat, number_int(flat, -1));
   return a.with(make_gather(flatten(a).node(), checked.node(), 0));
 }

@@ -136,8 +136,10 @@ std::optional<RecurrenceResult> recur_as_loop(const Ref<Context>& context,
                                               const Recurrence& recurrence,
                                               const RecurrenceFunction& step) {
   const Dim& steps = recurrence.steps;
-  require(!steps.is(0) && upper_bound(steps) <= kRecurrenceStepsMax, Status::Unsupported,
-          "a recurrence of ", to_string(steps), " steps; it takes 1 to ", kRecurrenceStepsMax);
+  const bool in_run = !steps.is_const() && lower_bound(steps) < 1;
+  require(in_run || (!steps.is(0) && upper_bound(steps) <= kRecurrenceStepsMax),
+          Status::Unsupported, "a recurrence of ", to_string(steps), " steps; it takes 1 to ",
+          kRecurrenceStepsMax);
   bool any_empty = false;
   for (const Sequence& s : recurrence.sequences) {
     const auto axis = static_cast<size_t>(checked_axis(s.axis, s.tensor.rank()));
@@ -147,7 +149,7 @@ std::optional<RecurrenceResult> recur_as_loop(const Ref<Context>& context,
   }
   for (const Tensor& s : recurrence.state) any_empty |= is_empty(s);
   if (steps.is(1) || any_empty) return std::nullopt;
-  if (!steps.is_const() && lower_bound(steps) < 1) return recur_in_run(context, recurrence, step);
+  if (in_run) return recur_in_run(context, recurrence, step);
   return looped(context, recurrence, step);
 }
 

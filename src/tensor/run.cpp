@@ -229,6 +229,7 @@ void TensorRun::bind_outputs() {
 // Binds the memory that was first set for an output of this number, or new memory.  Outputs that
 // are the same value share it, but for those that have memory of their own.
 void TensorRun::bind_number(int64_t number) {
+  if (run_->makes_output(number)) return;
   Ref<Storage> memory;
   for (size_t i = 0; i < outputs_.size() && !memory; ++i)
     if (output_ports_[i].number == number) memory = outputs_[i].given;
@@ -239,6 +240,21 @@ void TensorRun::bind_number(int64_t number) {
     outputs_[i].next = outputs_[i].given ? outputs_[i].given : memory;
   }
   run_->bind_output(number, memory, is_tensors);
+}
+
+bool TensorRun::is_made(size_t output) const {
+  const int64_t number = output_ports_[output].number;
+  return run_ && number >= 0 && run_->makes_output(number);
+}
+
+void TensorRun::require_not_made(size_t output) const {
+  require(!is_made(output), Status::Unsupported, "output \"", output_ports_[output].name,
+          "\" has a size that nothing bounds: an execution makes its memory");
+}
+
+void TensorRun::take_made_outputs() {
+  for (size_t i = 0; i < outputs_.size(); ++i)
+    if (is_made(i)) outputs_[i].next = run_->made_output(output_ports_[i].number);
 }
 
 void TensorRun::forget_outputs() {
@@ -311,6 +327,7 @@ void TensorRun::set_output(size_t index, Tensor* tensor) {
   require(!port.captured, Status::InvalidArgument, "output \"", port.name,
           "\" is a tensor that the program writes: no other can be set");
   if (tensor) {
+    require_not_made(index);
     require_variables();
     require_fit(port, "output", *tensor);
   }
@@ -401,10 +418,13 @@ Tensor TensorRun::take_output(size_t index) {
     outputs_[index].written = copied(*outputs_[index].written, port.bytes);
   const Ref<Storage> taken = outputs_[index].written;
   if (outputs_[index].next == taken) {
-    const Ref<Storage> next = context_->allocate(port.bytes);
+    const Ref<Storage> next = is_made(index) ? Ref<Storage>() : context_->allocate(port.bytes);
     for (Output& output : outputs_)
       if (output.next == taken) output.next = next;
-    run_->bind_output(port.number, next);
+    if (next)
+      run_->bind_output(port.number, next);
+    else
+      run_->let_go_output(port.number);
   }
   return of_storage(context_, port.dtype, port.shape, taken);
 }
@@ -453,6 +473,7 @@ void TensorRun::execute_by(Execute execute) {
     number_execution();
     execute();
     read_computed_sizes();
+    take_made_outputs();
     copy_outputs();
     copy_to_caller();
   }

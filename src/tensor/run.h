@@ -18,7 +18,8 @@ namespace tiny {
 // One execution after the other of a program, each output in memory of its own.  A variable has the
 // value that it was given last: by set_variable, or by an input whose shape says it.  At an
 // execution all inputs and outputs must fit these values.  One that executions compute has its
-// greatest value before, for which outputs need memory, and then the last one's.
+// greatest value before, for which outputs need memory, and then the last one's.  Where nothing
+// says how great it may be, executions make the outputs' memory.
 class TensorRun : public RefCounted {
  public:
   TensorRun(Ref<Context> context, Ref<const TensorProgram> program);
@@ -117,6 +118,9 @@ class TensorRun : public RefCounted {
   void take_greatest_sizes();
   void read_computed_sizes();
   void fit_all_ports();
+  bool is_made(size_t output) const;
+  void require_not_made(size_t output) const;
+  void take_made_outputs();
   void bind_outputs();
   void bind_number(int64_t number);
   void forget_outputs();

@@ -99,6 +99,7 @@ void TensorRun::bind_output(size_t index, void* data, int64_t bytes) {
   require(!port.captured, Status::InvalidArgument, "output \"", port.name,
           "\" is a tensor that the program writes: no other memory can be bound");
   if (bytes == 0) return set_output(index, nullptr);
+  require_not_made(index);
   require_memory(port, "output", data, bytes);
   if (port.number < 0 || !run_) return;  // without elements
   if (!context_->device().sees_host()) {

@@ -88,5 +88,78 @@ TEST_P(ComputedSizes, AreReadBeforeTheFirstKernelThatUsesThem) {
         << i;
 }
 
+// As many as an input's number says, which nothing bounds: twice their squares, and their sum.
+class OpenSizes : public ::testing::TestWithParam<std::string> {
+ protected:
+  OpenSizes() {
+    const UOp node = make_input(*context_, kInt64, 1);
+    const Tensor count = contiguous(abs(Tensor(context_, node)) - Tensor::weak_int(context_, 1));
+    const UOp n = context_->graph().variable("#n", 0, kOpenSizeMax);
+    const Tensor all = arange(context_, kInt64, Dim(n));
+    const Tensor squares = contiguous(mul(all, all));
+    const std::vector<UOp> outputs{add(squares, flip(squares, {0})).node(),
+                                   sum(squares, {0}).node()};
+    program_ = compile_program(*context_, outputs, {&node, 1}, {&n, 1}, {},
+                               std::vector<ComputedVariable>{{n, count.node(), true}})
+                   .program;
+    run_ = make_ref<tiny::Run>(program_);
+    run_->bind_output(1, context_->allocate(8));
+  }
+
+  void execute(int64_t count) {
+    const int64_t above = count + 1;
+    run_->bind_input(0, context_->from_host(&above, 8));
+    run_->execute();
+  }
+
+  Ref<Context> context_ = testing::new_context(GetParam());
+  Ref<Program> program_;
+  Ref<tiny::Run> run_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Devices, OpenSizes, ::testing::Values("cpu", "interp", "far"));
+
+TEST_P(OpenSizes, HaveMemoryOnceTheyAreKnown) {
+  ASSERT_TRUE(run_->makes_output(0));
+  EXPECT_FALSE(run_->makes_output(1));
+  EXPECT_LT(program_->arena_bytes, 1 << 16);
+  for (const int64_t count : {5, 300, 0, 1, 301, 300}) {
+    execute(count);
+    EXPECT_EQ(run_->variable(0), count);
+    std::vector<int64_t> got(static_cast<size_t>(count));
+    context_->device().copy_out(nullptr, got.data(), run_->made_output(0)->memory(), 0, count * 8);
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t back = count - 1 - i;
+      EXPECT_EQ(got[static_cast<size_t>(i)], i * i + back * back) << i << " of " << count;
+    }
+  }
+}
+
+TEST_P(OpenSizes, GrowNoMemoryThatIsThere) {
+  execute(1000);
+  const Ref<Storage> first = run_->made_output(0);
+  const int64_t used = context_->device().memory().used();
+  for (int64_t count = 0; count <= 1000; count += 50) execute(count);
+  EXPECT_TRUE(run_->made_output(0) == first);
+  EXPECT_EQ(context_->device().memory().used(), used);
+  run_->let_go_output(0);
+  execute(7);
+  EXPECT_FALSE(run_->made_output(0) == first);
+}
+
+TEST_P(OpenSizes, AreErrorsOutsideOfTheirBounds) {
+  for (const int64_t count : {kOpenSizeMax + 1, int64_t{1} << 40, int64_t{-1}}) {
+    try {
+      execute(count);
+      FAIL() << count;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.status(), Status::Limit);
+      EXPECT_TRUE(e.message().starts_with("the size \"#n\" is")) << e.message();
+    }
+    execute(3);
+    EXPECT_EQ(run_->variable(0), 3);
+  }
+}
+
 }  // namespace
 }  // namespace tiny

@@ -132,7 +132,26 @@ def a_loop_ends_when_it_is_told_to():
     assert time.monotonic() - begin < ENDS_S
 
 
-TESTS = (sizes_of_an_input_are_huge, loops_do_not_end, loops_collect_and_grow_without_end, a_loop_ends_when_it_is_told_to)
+def lengths_that_nothing_bounds_are_huge():
+    """What a run computes decides how much there is: as many as a size may be have memory, if the limit has it."""
+    integers = node("Cast", ["given"], ["s"], to=INT64)
+    total = node("ReduceSum", ["s"], ["n"], keepdims=0)
+    given, count = [("given", FLOAT, [70])], {"zero": np.int64(0), "one": np.int64(1)}
+    numbers = [integers, total, node("Range", ["zero", "n", "one"], ["y"])]
+    square = [*numbers, node("Unsqueeze", ["y", "last"], ["c"]), node("Sub", ["c", "y"], ["all"]), node("Exp", ["f"], ["z"])]
+    square.insert(-1, node("Cast", ["all"], ["f"], to=FLOAT))
+    shaped = [integers, node("ReduceSum", ["s"], ["m"], keepdims=1), node("ConstantOfShape", ["m"], ["z"])]
+    for size in (HUGE, 2**40, 2**25, 2**23, -(2**40)):
+        many = np.float32([size // 2, size // 2, *[0] * 68])  # few would be read before the run
+        for nodes, output, least in ((numbers, ("y", INT64, None), 2**25), (square, ("z", FLOAT, None), 2**23), (shaped, ("z", FLOAT, None), 2**25)):
+            names = {} if nodes is shaped else count | {"last": np.int64([-1])}
+            said = ending(graph_of(nodes, given, [output], **names), many)
+            assert (said == "a result") == (size < least) or (nodes is shaped and size < 0), (size, output, said)
+            if size == 2**23 and said != "a result":
+                assert "memory_limit" in said, said
+
+
+TESTS = (lengths_that_nothing_bounds_are_huge, sizes_of_an_input_are_huge, loops_do_not_end, loops_collect_and_grow_without_end, a_loop_ends_when_it_is_told_to)
 
 if __name__ == "__main__":
     sys.exit(named_tests.run(TESTS))

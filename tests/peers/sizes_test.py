@@ -30,6 +30,17 @@ def node(op, inputs, outputs, **attributes):
     return helper.make_node(op, inputs, outputs, **attributes)
 
 
+MANY = 70  # elements of an input, of which fewer would be read before the run and be part of the program's key
+
+
+def among_many(*numbers):
+    return np.float32([*numbers, *[0] * (MANY - len(numbers))])
+
+
+def as_integers(given, made):
+    return node("Cast", [given], [made], to=INT64)
+
+
 class Both:
     """A model in both engines; inputs are (name, type, shape), outputs (name, type, rank), constants by name."""
 
@@ -232,6 +243,14 @@ def the_best_of_what_was_found():
     rng = np.random.default_rng(10)
     for share in (0, 0.1, 0.5, 1):
         both.check((rng.random(30) < share).astype(np.float32), rng.integers(-9, 9, (30, 4)).astype(np.float32))
+
+
+def how_many_are_the_best_is_what_data_says():
+    both = Both([as_integers("given", "n"), node("ReduceSum", ["n"], ["k"], keepdims=1), node("TopK", ["x", "k"], ["a", "b"], axis=1), node("Neg", ["a"], ["c"])],
+                [("x", FLOAT, (3, 30)), ("given", FLOAT, (MANY,))], [("a", FLOAT, 2), ("b", INT64, 2), ("c", FLOAT, 2)])
+    rng = np.random.default_rng(11)
+    for k in (4, 1, 30, 0):
+        both.check(rng.integers(-9, 9, (3, 30)).astype(np.float32), among_many(k))
 
 
 def graph_of(nodes, *outputs, inputs=()):
@@ -461,15 +480,100 @@ def a_branch_of_another_rank_is_an_error_where_it_is_taken():
         raise AssertionError("no error")
 
 
+def lengths_that_nothing_bounds():
+    """Durations decide how many frames there are, as in a synthesiser of speech: each symbol stands in as many."""
+    rng = np.random.default_rng(15)
+    frames = [as_integers("given", "d"), node("ReduceSum", ["d"], ["total"], keepdims=0), node("Range", ["zero", "total", "one"], ["p"]),
+              node("CumSum", ["d", "first"], ["ends"]), node("Unsqueeze", ["p", "last"], ["column"]),
+              node("GreaterOrEqual", ["column", "ends"], ["is_behind"]), node("Cast", ["is_behind"], ["behind"], to=INT64),
+              node("ReduceSum", ["behind", "last"], ["symbol"], keepdims=0), node("Gather", ["x", "symbol"], ["y"])]
+    path = [node("Cast", ["total"], ["limit"], to=FLOAT), node("Shape", ["y"], ["s"], end=1), node("Cast", ["s"], ["size"], to=FLOAT),
+            node("Squeeze", ["size"], ["scalar"]), node("Range", ["nothing", "scalar", "unit"], ["times"]),
+            node("Unsqueeze", ["times", "last"], ["t"]), node("Cast", ["ends"], ["until"], to=FLOAT), node("Less", ["t", "until"], ["below"]),
+            node("Cast", ["below"], ["mask"], to=FLOAT), node("MatMul", ["mask", "x"], ["sums"])]
+    decoder = [node("Add", ["y", "sums"], ["both"]), node("Transpose", ["both"], ["turned"]), node("Unsqueeze", ["turned", "first1"], ["n"]),
+               node("Conv", ["n", "filters"], ["conv"], pads=[1, 1]), node("LeakyRelu", ["conv"], ["relu"]),
+               node("ConvTranspose", ["relu", "up"], ["wave"], strides=[4], pads=[2, 2]), node("Tanh", ["wave"], ["sound"])]
+    attention = [node("Transpose", ["y"], ["k"]), node("MatMul", ["y", "k"], ["scores"]), node("Softmax", ["scores"], ["weights"]),
+                 node("MatMul", ["weights", "y"], ["mixed"]), node("CumSum", ["mixed", "first"], ["running"])]
+    both = Both([*frames, *path, *decoder, *attention], [("given", FLOAT, (None,)), ("x", FLOAT, (MANY, 6))],
+                [("sound", FLOAT, 3), ("running", FLOAT, 2), ("total", INT64, 0)],
+                zero=np.int64(0), one=np.int64(1), first=np.int64(0), first1=np.int64([0]), last=np.int64([-1]), nothing=np.float32(0),
+                unit=np.float32(1), filters=rng.standard_normal((5, 6, 3)).astype(np.float32) / 4,
+                up=rng.standard_normal((5, 2, 8)).astype(np.float32) / 4)
+    for durations in ([3, 1, 2], [40, 0, 9, 300], [1], [2, 2], [3, 1, 2], [900, 1]):
+        both.check(among_many(*durations), rng.standard_normal((MANY, 6)).astype(np.float32), tolerance=1e-3)
+
+
+def ranges_of_what_data_says():
+    for kind, cases in ((INT64, ((0, 7, 2), (5, -6, -3), (0, -3, 1), (-4, 3, 1), (2, 2, 5))),
+                        (FLOAT, ((0, 7, 2), (0.5, 3, 0.25), (1, -2, -0.5), (3, 1, 1)))):
+        both = Both([*(node("ReduceSum", [name], [f"{name}0"], keepdims=0) for name in "abc"),
+                     *(node("Cast", [f"{name}0"], [f"{name}1"], to=kind) for name in "abc"),
+                     node("Range", ["a1", "b1", "c1"], ["y"]), node("Neg", ["y"], ["z"])],
+                    [(name, FLOAT, (MANY,)) for name in "abc"], [("y", kind, 1), ("z", kind, 1)])
+        for case in cases:
+            both.check(*(among_many(number) for number in case))
+
+
+def shapes_of_what_data_says():
+    both = Both([as_integers("given", "n"), node("ReduceSum", ["n"], ["s"], keepdims=1), node("Concat", ["s", "two"], ["shape"], axis=0),
+                 node("ConstantOfShape", ["shape"], ["zeros"]), node("Expand", ["row", "shape"], ["rows"]),
+                 node("Concat", ["one", "s"], ["repeats"], axis=0), node("Tile", ["rows", "repeats"], ["tiled"]),
+                 node("Add", ["zeros", "rows"], ["sum"]), node("ReduceSum", ["tiled", "one"], ["all"], keepdims=0)],
+                [("given", FLOAT, (MANY,)), ("row", FLOAT, (1, 2))],
+                [("sum", FLOAT, 2), ("tiled", FLOAT, 2), ("all", FLOAT, 1)], two=np.int64([2]), one=np.int64([1]))
+    for count in (3, 1, 50, 7):
+        both.check(among_many(count), np.float32([[1, 2.5]]))
+
+
+def slices_that_end_where_data_says():
+    both = Both([as_integers("given", "b"), node("ReduceSum", ["b"], ["end"], keepdims=1),
+                 node("Slice", ["x", "two", "end", "first"], ["y"]), node("Slice", ["x", "zero", "end", "first"], ["z"]),
+                 node("Exp", ["y"], ["m"])],
+                [("given", FLOAT, (MANY,)), ("x", FLOAT, (9, 4))],
+                [("y", FLOAT, 2), ("z", FLOAT, 2), ("m", FLOAT, 2)], first=np.int64([0]), zero=np.int64([0]), two=np.int64([2]))
+    rng = np.random.default_rng(16)
+    for end in (9, 5, 100, 2, 1, -1, -100):
+        both.check(among_many(end), rng.standard_normal((9, 4)).astype(np.float32))
+
+
+def operators_over_what_was_found():
+    """Along an axis of as many elements as there are: of which there is a bound, and of which there is none."""
+    bounded = [node("Compress", ["x", "c"], ["y"], axis=0)]
+    unbounded = [node("Cast", ["c"], ["ones"], to=INT64), node("ReduceSum", ["ones"], ["count"], keepdims=0),
+                 node("Range", ["none", "count", "one"], ["p"]), node("Gather", ["x", "p"], ["y"])]
+    behind = [*(node("Pad", ["y", f"pads_{mode}", "", "first"], [mode], mode=mode) for mode in ("edge", "reflect", "wrap")),
+              node("Unsqueeze", ["y", "one1"], ["batch"]), node("ReverseSequence", ["batch", "lengths"], ["turned"], time_axis=0, batch_axis=1),
+              node("GRU", ["batch", "gates", "states"], ["steps", "state"], hidden_size=5),
+              node("Split", ["y"], ["left", "right"], axis=0, num_outputs=2), node("Reshape", ["y", "picture"], ["blocks"]),
+              node("DepthToSpace", ["blocks"], ["space"], blocksize=2), node("CumSum", ["y", "none"], ["sums"]),
+              node("Transpose", ["y"], ["t"]), node("Unsqueeze", ["t", "first"], ["n"]),
+              node("ConvTranspose", ["n", "up"], ["wide"], strides=[3], pads=[1, 1], output_padding=[1]),
+              node("LayerNormalization", ["y", "scale"], ["norm"])]
+    rng = np.random.default_rng(17)
+    for begin in (bounded, unbounded):
+        both = Both([*begin, *behind], [("x", FLOAT, (MANY, 8)), ("c", BOOL, (MANY,))],
+                    [("edge", FLOAT, 2), ("reflect", FLOAT, 2), ("wrap", FLOAT, 2), ("turned", FLOAT, 3), ("left", FLOAT, 2),
+                     ("right", FLOAT, 2), ("space", FLOAT, 4), ("steps", FLOAT, 4), ("state", FLOAT, 3), ("sums", FLOAT, 2), ("wide", FLOAT, 3), ("norm", FLOAT, 2)],
+                    pads_edge=np.int64([5, 7]), pads_reflect=np.int64([2, 3]), pads_wrap=np.int64([2, 1]), first=np.int64([0]),
+                    none=np.int64(0), one=np.int64(1), one1=np.int64([1]), lengths=np.int64([5]), picture=np.int64([-1, 8, 1, 1]),
+                    up=rng.standard_normal((8, 3, 4)).astype(np.float32), scale=np.ones(8, np.float32),
+                    gates=rng.standard_normal((1, 15, 8)).astype(np.float32), states=rng.standard_normal((1, 15, 5)).astype(np.float32))
+        for count in (8, 5, 39, 6):
+            both.check(rng.standard_normal((MANY, 8)).astype(np.float32), rng.permutation(MANY) < count, tolerance=1e-4)
+
+
 TESTS = (non_zero_and_what_follows, a_number_has_no_coordinates, compress_along_axes, unique_rows, boxes_that_overlap, boxes_of_which_few_are_looked_at,
          boxes_among_those_that_were_found, how_many_boxes_is_an_input,
          one_size_decides_the_next, many_are_found_among_many_that_were_found, how_much_was_found_is_an_output, a_range_counts_what_was_found,
-         what_was_found_is_reshaped_to_sizes_of_its_own, the_best_of_what_was_found,
+         what_was_found_is_reshaped_to_sizes_of_its_own, the_best_of_what_was_found, how_many_are_the_best_is_what_data_says,
          branches_that_find_sizes, places_that_a_branch_not_taken_would_read,
          branches_of_other_sizes, running_sums_of_what_was_found, windows_pads_and_places_over_what_was_found,
          steps_over_what_was_found, unique_rows_of_what_was_found,
          loops_that_collect_until_they_end, loops_whose_rounds_differ_in_size,
-         loops_without_rounds, a_branch_of_another_rank_is_an_error_where_it_is_taken)  # fmt: skip
+         lengths_that_nothing_bounds, ranges_of_what_data_says, shapes_of_what_data_says, slices_that_end_where_data_says,
+         operators_over_what_was_found, loops_without_rounds, a_branch_of_another_rank_is_an_error_where_it_is_taken)  # fmt: skip
 
 if __name__ == "__main__":
     sys.exit(named_tests.run(TESTS))
