@@ -5,9 +5,11 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
-#include <limits>
+#include <optional>
 
 #include "base/error.h"
+#include "base/read_real.h"
+#include "base/text.h"
 #include "onnx/import/import.h"
 #include "onnx/utf8.h"
 #include "tensor/custom.h"
@@ -79,10 +81,10 @@ std::string text_of(T value) {
   if constexpr (std::is_floating_point_v<T>) {
     if (std::isnan(value)) return "NaN";
     if (std::isinf(value)) return value < 0 ? "-INF" : "INF";
+    return shortest(value);
+  } else {
+    return std::to_string(value);
   }
-  char buffer[64];
-  const auto end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;
-  return {buffer, end};
 }
 
 class TextOfNumbers : public TextFunction {
@@ -117,26 +119,27 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
+// What all of `text` is as a T; a real one in its decimal spelling alone.
+template <class T>
+std::optional<T> read_number(std::string_view text) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (text.empty() || text[0] == '+' || text.find_first_of("xX") != text.npos) return {};
+    return read_real<T>(std::string(text));
+  } else {
+    T value{};
+    const char* end = text.data() + text.size();
+    const auto read = std::from_chars(text.data(), end, value);
+    if (read.ptr != end || read.ec != std::errc()) return {};
+    return value;
+  }
+}
+
 template <class T>
 T number_in(std::string_view text) {
-  const std::string_view digits = trimmed(text);
-  T value{};
-  const char* end = digits.data() + digits.size();
-  const auto read = std::from_chars(digits.data(), end, value);
-  bool is_read = read.ptr == end && !digits.empty();
-  // A number that floats cannot hold is the nearest of them.
-  if constexpr (std::is_floating_point_v<T>) {
-    const bool is_small = digits.find("e-") != digits.npos || digits.find("E-") != digits.npos;
-    if (is_read && read.ec == std::errc::result_out_of_range) {
-      value = is_small ? T{} : std::numeric_limits<T>::infinity();
-      if (digits[0] == '-') value = -value;
-    }
-  } else {
-    is_read &= read.ec == std::errc();
-  }
-  require(is_read, Status::InvalidArgument, "the text \"", std::string(text.substr(0, 40)),
-          "\" is no number of the wanted type");
-  return value;
+  const std::optional<T> value = read_number<T>(trimmed(text));
+  require(value.has_value(), Status::InvalidArgument, "the text \"",
+          std::string(text.substr(0, 40)), "\" is no number of the wanted type");
+  return *value;
 }
 
 class NumbersOfText : public TextFunction {

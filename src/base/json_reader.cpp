@@ -1,14 +1,12 @@
 #include "base/json_reader.h"
 
-#include <locale.h>
-#include <stdlib.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
 
 #include "base/error.h"
+#include "base/read_real.h"
 
 namespace tiny {
 
@@ -16,15 +14,6 @@ namespace {
 
 constexpr bool is_digit(char c) {
   return c >= '0' && c <= '9';
-}
-
-// The finite number that all of the text is, whatever the process's locale; false if it is none.
-bool read_real(const std::string& text, double& out) {
-  const locale_t plain = newlocale(LC_NUMERIC_MASK, "C", nullptr);
-  char* end = nullptr;
-  out = strtod_l(text.c_str(), &end, plain);
-  freelocale(plain);
-  return end == text.c_str() + text.size() && std::isfinite(out);
 }
 
 void append_utf8(std::string& out, uint32_t code) {
@@ -187,7 +176,9 @@ JsonReader::Number JsonReader::number() {
   };
   while (end != last && is_more(*end)) ++end;
   const std::string digits(begin, end);
-  if (!read_real(digits, out.real)) fail("a number that a double holds is due");
+  const std::optional<double> real = read_real<double>(digits);
+  if (!real || !std::isfinite(*real)) fail("a number that a double holds is due");
+  out.real = *real;
   if (!out.is_integer) out.integer = 0;
   at_ += digits.size();
   return out;

@@ -1,8 +1,12 @@
 #include "base/text.h"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 
 namespace tiny {
 
@@ -76,49 +80,61 @@ ListText::operator std::string() const {
 
 namespace {
 
-// `text` is what printf("%.*e") makes of a number, in any locale: once more as "1.25e-07" or, if
-// that is no longer, without an exponent.
-std::string without_locale(const char* text) {
+// What printf makes of a value below 1e22 in the form 'f', or of any in the form 'e'.
+std::array<char, 32> printed(int behind_point, char form, double value) {
+  const char pattern[] = {'%', '.', '*', form, 0};
+  std::array<char, 32> text;
+  std::snprintf(text.data(), text.size(), pattern, behind_point, value);
+  return text;
+}
+
+// `text` is what printf("%.*e") makes of `value`, in any locale: once more as "1.25e-07" or, if
+// that is no longer, without an exponent, a whole number then with all its digits.
+std::string without_locale(const char* text, double value) {
   std::string digits, out;
   if (*text == '-') out += *text++;
   for (; *text && *text != 'e'; ++text)
     if (*text >= '0' && *text <= '9') digits += *text;
+  digits.erase(std::max<size_t>(1, digits.find_last_not_of('0') + 1));
   const int64_t power = std::atoi(text + 1);
   const auto n = static_cast<int64_t>(digits.size());
   std::string scientific = digits.substr(0, 1);
   if (n > 1) scientific += cat(".", digits.substr(1));
   scientific += cat(power < 0 ? "e-" : "e+", std::abs(power) < 10 ? "0" : "", std::abs(power));
   std::string fixed;
-  if (power > 20 || power < -20)
+  if (power > 21 || power < -21)
     return out + scientific;
   else if (power < 0)
     fixed = cat("0.", std::string(static_cast<size_t>(-power - 1), '0'), digits);
   else if (n <= power + 1)
-    fixed = digits + std::string(static_cast<size_t>(power + 1 - n), '0');
+    fixed = printed(0, 'f', std::fabs(value)).data();
   else
     fixed = cat(digits.substr(0, static_cast<size_t>(power + 1)), ".",
                 digits.substr(static_cast<size_t>(power + 1)));
   return out + (fixed.size() <= scientific.size() ? fixed : scientific);
 }
 
+// A decimal of digits10 digits stays what it is on the way through a normal F, so where that many
+// read back as the value, the shortest are they without their zeros; max_digits10 always do.
+template <class F>
+std::string shortest_of(F value, F (*read)(const char*, char**)) {
+  using Limits = std::numeric_limits<F>;
+  int behind_point = std::isnormal(value) ? Limits::digits10 - 1 : 0;
+  for (;; ++behind_point) {
+    const auto text = printed(behind_point, 'e', static_cast<double>(value));
+    if (behind_point + 1 == Limits::max_digits10 || read(text.data(), nullptr) == value)
+      return without_locale(text.data(), static_cast<double>(value));
+  }
+}
+
 }  // namespace
 
 std::string shortest(double value) {
-  char text[64];
-  for (int behind_point = 0; behind_point < 17; ++behind_point) {
-    std::snprintf(text, sizeof text, "%.*e", behind_point, value);
-    if (std::strtod(text, nullptr) == value) break;
-  }
-  return without_locale(text);
+  return shortest_of(value, std::strtod);
 }
 
 std::string shortest(float value) {
-  char text[64];
-  for (int behind_point = 0; behind_point < 9; ++behind_point) {
-    std::snprintf(text, sizeof text, "%.*e", behind_point, static_cast<double>(value));
-    if (std::strtof(text, nullptr) == value) break;
-  }
-  return without_locale(text);
+  return shortest_of(value, std::strtof);
 }
 
 size_t utf8_bytes(std::string_view text) {
