@@ -36,9 +36,7 @@ set(tiny_gold -fuse-ld=gold -Wl,--icf=all -Wl,--icf-iterations=8 -Wl,-O2)
 if(CMAKE_INTERPROCEDURAL_OPTIMIZATION)
   target_link_options(tiny PRIVATE -ffunction-sections)
   if(TINY_GOLD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # gold asks libgcc for what the optimiser adds only where it is named: __builtin_cpu_supports.
-    target_link_options(tiny PRIVATE -flto-partition=none -Wl,--no-ld-generated-unwind-info ${tiny_gold}
-                                     $<$<STREQUAL:${CMAKE_SYSTEM_PROCESSOR},x86_64>:-Wl,-u,__cpu_model>)
+    target_link_options(tiny PRIVATE -flto-partition=none -Wl,--no-ld-generated-unwind-info ${tiny_gold})
   else()
     target_link_options(tiny PRIVATE -Wl,-z,noseparate-code)
   endif()

@@ -76,6 +76,21 @@ std::string LetterCase::upper(const std::string& text) const {
 
 namespace {
 
+// What the host's functions have of a dtype: its own type, or one that holds all of it.
+DType host_type(DType dtype) {
+  if (dtype == kFloat32 || dtype == kFloat64 || dtype == kUInt64) return dtype;
+  return dtype.is_float() ? kFloat32 : kInt64;
+}
+
+// Calls `fill` with a value of the type that host_type() gave.
+template <class Fill>
+void as_host_type(DType dtype, const Fill& fill) {
+  if (dtype == kFloat32) return fill(float{});
+  if (dtype == kFloat64) return fill(double{});
+  if (dtype == kUInt64) return fill(uint64_t{});
+  fill(int64_t{});
+}
+
 template <class T>
 std::string text_of(T value) {
   if constexpr (std::is_floating_point_v<T>) {
@@ -95,15 +110,11 @@ class TextOfNumbers : public TextFunction {
     return {{kInt64, inputs[1].shape, -1}};
   }
   void compute(Texts& texts, const RunningCall& call) const override {
-    const auto fill = [&]<class T>(T) {
+    as_host_type(dtype_, [&]<class T>(T) {
       const T* values = static_cast<const T*>(call.inputs[1].data);
       for (size_t i = 0; i < count_of(call.outputs[0]); ++i)
         static_cast<int64_t*>(call.outputs[0].data)[i] = texts.number_of(text_of(values[i]));
-    };
-    if (dtype_ == kFloat32) return fill(float{});
-    if (dtype_ == kFloat64) return fill(double{});
-    if (dtype_ == kUInt64) return fill(uint64_t{});
-    fill(int64_t{});
+    });
   }
 
  private:
@@ -150,26 +161,16 @@ class NumbersOfText : public TextFunction {
     return {{dtype_, inputs[1].shape, -1}};
   }
   void compute(Texts& texts, const RunningCall& call) const override {
-    const auto fill = [&]<class T>(T) {
+    as_host_type(dtype_, [&]<class T>(T) {
       for (size_t i = 0; i < count_of(call.outputs[0]); ++i)
         static_cast<T*>(call.outputs[0].data)[i] =
             number_in<T>(texts.text(numbers_of(call.inputs[1])[i]));
-    };
-    if (dtype_ == kFloat32) return fill(float{});
-    if (dtype_ == kFloat64) return fill(double{});
-    if (dtype_ == kUInt64) return fill(uint64_t{});
-    fill(int64_t{});
+    });
   }
 
  private:
   DType dtype_;
 };
-
-// What the host's functions have of a dtype: its own type, or one that holds all of it.
-DType host_type(DType dtype) {
-  if (dtype == kFloat32 || dtype == kFloat64 || dtype == kUInt64) return dtype;
-  return dtype.is_float() ? kFloat32 : kInt64;
-}
 
 }  // namespace
 

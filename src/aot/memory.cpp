@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "base/error.h"
+#include "base/sort.h"
 #include "engine/plan.h"
 
 namespace tiny::aot {
@@ -39,7 +40,7 @@ CapturedMemory capture_memory(const Plan& plan) {
     const std::byte* begin = address_of(*slot.storage);
     found.push_back({begin, begin + slot.bytes, {slot.is_written, 0}});
   }
-  std::ranges::sort(found, std::less<>(), &CapturedMemory::Region::begin);
+  sort_stable(found, std::less<>(), &CapturedMemory::Region::begin);
   for (const CapturedMemory::Region& region : found) {
     const bool meets =
         !out.regions_.empty() && std::less<>()(region.begin, out.regions_.back().end);
@@ -72,7 +73,7 @@ std::vector<ArenaSlot> order_arena(const Plan& plan) {
   std::vector<uint32_t> slots;
   for (uint32_t i = 0; i < plan.slots.size(); ++i)
     if (plan.slots[i].kind == SlotKind::Arena) slots.push_back(i);
-  std::ranges::stable_sort(slots, {}, [&](uint32_t slot) { return plan.slots[slot].arena_offset; });
+  sort_stable(slots, {}, [&](uint32_t slot) { return plan.slots[slot].arena_offset; });
   const auto together = [&](uint32_t a, uint32_t b) {
     return plan.slots[a].first <= plan.slots[b].last && plan.slots[b].first <= plan.slots[a].last;
   };

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "api/boundary.h"
+#include "base/sort.h"
 #include "io/archive.h"
 
 namespace tiny {
@@ -69,10 +70,9 @@ struct tiny_archive : tiny::CountedAs<tiny::HandleKind::Archive> {
           entries
               .emplace_back(std::make_unique<tiny::ArchiveEntry>(std::move(tensor), tiny::Held()))
               .get());
-    std::sort(by_name.begin(), by_name.end(),
-              [](const tiny::ArchiveEntry* a, const tiny::ArchiveEntry* b) {
-                return tiny::is_before(a, b->stored.name);
-              });
+    tiny::sort_stable(by_name, [](const tiny::ArchiveEntry* a, const tiny::ArchiveEntry* b) {
+      return tiny::is_before(a, b->stored.name);
+    });
     metadata.assign(std::make_move_iterator(file.metadata.begin()),
                     std::make_move_iterator(file.metadata.end()));
   }

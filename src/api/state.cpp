@@ -3,6 +3,7 @@
 #include <ranges>
 
 #include "api/archive_handle.h"
+#include "base/sort.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
 #include "tensor/value.h"
@@ -101,7 +102,7 @@ std::vector<Assignment> matched(std::span<const ArchiveEntry> target,
   std::vector<const ArchiveEntry*> left;
   for (const ArchiveEntry& entry : source) left.push_back(&entry);
   const auto name_of = [](const ArchiveEntry* e) -> const std::string& { return e->stored.name; };
-  std::ranges::sort(left, {}, name_of);
+  sort_stable(left, {}, name_of);
   std::vector<bool> taken(left.size());
   Names missing("source lacks "), unexpected("target lacks "), foreign("not set in target: ");
   std::vector<std::string> differing;

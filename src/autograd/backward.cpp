@@ -7,6 +7,7 @@
 #include "autograd/rules.h"
 #include "autograd/segment.h"
 #include "base/error.h"
+#include "base/sort.h"
 #include "ir/build.h"
 #include "shape/movement_axis.h"
 #include "shape/shape.h"
@@ -134,7 +135,7 @@ void Backward::join_slices(const UOp& node) {
   if (found == slices_.end()) return;
   std::vector<Slice> slices = std::move(found->second);
   slices_.erase(found);
-  std::ranges::stable_sort(slices, {}, [](const Slice& s) { return std::pair(s.axis, s.begin); });
+  sort_stable(slices, {}, [](const Slice& s) { return std::pair(s.axis, s.begin); });
   const Shape& shape = shape_of(node);
   for (size_t first = 0; first < slices.size();) {
     const size_t axis = slices[first].axis;

@@ -9,6 +9,7 @@
 #include "autograd/backward.h"
 #include "autograd/shared_adjoints.h"
 #include "base/error.h"
+#include "base/sort.h"
 #include "ir/build.h"
 #include "ir/node_map.h"
 #include "shape/shape.h"
@@ -213,7 +214,7 @@ class LoopRule {
     std::vector<const UOp*> states;  // that steps read, by index: as the loop itself has them
     for (const UOp& step : body_.steps())
       if (scan_part(step).kind == Kind::State) states.push_back(&step);
-    std::ranges::sort(states, {}, [](const UOp* step) { return scan_part(*step).index; });
+    sort_stable(states, {}, [](const UOp* step) { return scan_part(*step).index; });
     std::vector<size_t> missing;  // of these
     for (size_t k = 0; k < states.size(); ++k) {
       Sequence& found = history_[scan_part(*states[k]).index];

@@ -27,7 +27,7 @@ enum class BytecodeOp : uint8_t {
 enum class BytecodeResult : uint8_t { None, Type, To, Bool, Address };
 
 struct BytecodeOpInfo {
-  const char* name;
+  char name[14];  // in place: a pointer is a relocation, larger than the name
   uint8_t sources;
   BytecodeResult result;
 };

@@ -27,29 +27,37 @@ void append_number(const char* digits, std::string& out) {
 
 }  // namespace
 
-void TextPart::append_to(std::string& out) const {
+void TextPart::append_chars(std::string& out, Value value) {
+  out += value.chars;
+}
+
+void TextPart::append_string(std::string& out, Value value) {
+  out += *static_cast<const std::string*>(value.object);
+}
+
+void TextPart::append_view(std::string& out, Value value) {
+  out += *static_cast<const std::string_view*>(value.object);
+}
+
+void TextPart::append_character(std::string& out, Value value) {
+  out += static_cast<char>(value.integer);
+}
+
+void TextPart::append_signed(std::string& out, Value value) {
   char digits[32];
-  char* const end = digits + sizeof digits;
-  switch (kind_) {
-    case Kind::Text:
-      out += text_;
-      return;
-    case Kind::Character:
-      out += static_cast<char>(int_);
-      return;
-    case Kind::Signed:
-      out.append(digits, std::to_chars(digits, end, int_).ptr);
-      return;
-    case Kind::Unsigned:
-      out.append(digits, std::to_chars(digits, end, static_cast<uint64_t>(int_)).ptr);
-      return;
-    case Kind::Float:
-      std::snprintf(digits, sizeof digits, "%g", float_);
-      return append_number(digits, out);
-    case Kind::Object:
-      out += write_(object_);
-      return;
-  }
+  out.append(digits, std::to_chars(digits, digits + sizeof digits, value.integer).ptr);
+}
+
+void TextPart::append_unsigned(std::string& out, Value value) {
+  char digits[32];
+  const auto number = static_cast<uint64_t>(value.integer);
+  out.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
+}
+
+void TextPart::append_real(std::string& out, Value value) {
+  char digits[32];
+  std::snprintf(digits, sizeof digits, "%g", value.real);
+  append_number(digits, out);
 }
 
 std::string cat_parts(std::initializer_list<TextPart> parts) {

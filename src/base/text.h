@@ -11,40 +11,58 @@
 
 namespace tiny {
 
-// One part of a text, borrowed: a call passes a short array of them, so that what makes the text
-// is compiled once and not for every message.
+// One part of a text, borrowed: a call passes a short array of them, two words each, so that what
+// makes the text is compiled once and not for every message.
 class TextPart {
  public:
-  TextPart(std::string_view text) : text_(text) {}       // NOLINT: parts are made silently
-  TextPart(const char* text) : text_(text) {}            // NOLINT
-  TextPart(const std::string& text) : text_(text) {}     // NOLINT
-  TextPart(char c) : kind_(Kind::Character), int_(c) {}  // NOLINT
+  TextPart(const char* text) : append_(append_chars) { value_.chars = text; }  // NOLINT: silently
+  TextPart(const std::string& text) : TextPart(append_string, &text) {}        // NOLINT
+  TextPart(const std::string_view& text) : TextPart(append_view, &text) {}     // NOLINT
+  TextPart(char c) : append_(append_character) { value_.integer = c; }         // NOLINT
   template <std::signed_integral T>
-  TextPart(T value) : kind_(Kind::Signed), int_(value) {}  // NOLINT
+  TextPart(T value) : append_(append_signed) {  // NOLINT
+    value_.integer = value;
+  }
   template <std::unsigned_integral T>
-  TextPart(T value) : kind_(Kind::Unsigned), int_(static_cast<int64_t>(value)) {}  // NOLINT
+  TextPart(T value) : append_(append_unsigned) {  // NOLINT
+    value_.integer = static_cast<int64_t>(value);
+  }
   template <std::floating_point T>
-  TextPart(T value) : kind_(Kind::Float), float_(static_cast<double>(value)) {}  // NOLINT
+  TextPart(T value) : append_(append_real) {  // NOLINT
+    value_.real = static_cast<double>(value);
+  }
   // What `to_string` knows: written only if the text is made, which a check that holds does not.
   template <class T>
     requires std::is_class_v<T> && requires(const T& value) {
       { to_string(value) } -> std::same_as<std::string>;
     }
   TextPart(const T& value)  // NOLINT
-      : kind_(Kind::Object),
-        object_(&value),
-        write_([](const void* object) { return to_string(*static_cast<const T*>(object)); }) {}
+      : TextPart(
+            [](std::string& out, Value of) { out += to_string(*static_cast<const T*>(of.object)); },
+            &value) {}
 
-  void append_to(std::string& out) const;
+  void append_to(std::string& out) const { append_(out, value_); }
 
  private:
-  enum class Kind : uint8_t { Text, Character, Signed, Unsigned, Float, Object };
-  Kind kind_ = Kind::Text;
-  std::string_view text_;
-  int64_t int_ = 0;
-  double float_ = 0;
-  const void* object_ = nullptr;
-  std::string (*write_)(const void*) = nullptr;
+  union Value {
+    const char* chars;
+    const void* object;
+    int64_t integer;
+    double real;
+  };
+  using Append = void (*)(std::string& out, Value value);
+
+  TextPart(Append append, const void* object) : append_(append) { value_.object = object; }
+  static void append_chars(std::string& out, Value value);
+  static void append_string(std::string& out, Value value);
+  static void append_view(std::string& out, Value value);
+  static void append_character(std::string& out, Value value);
+  static void append_signed(std::string& out, Value value);
+  static void append_unsigned(std::string& out, Value value);
+  static void append_real(std::string& out, Value value);
+
+  Append append_;
+  Value value_;
 };
 
 std::string cat_parts(std::initializer_list<TextPart> parts);

@@ -34,7 +34,6 @@ constexpr double kPermuted = 1;         // a register that lanes are picked out 
 constexpr double kExtractedLane = 1.5;  // or stored
 constexpr double kTurned = 3;           // a vector of a square that is turned in registers
 constexpr double kAsked = 1.5;          // a load for all lanes, that asks whether there is anything
-constexpr double kTapsMany = 5;         // of a window: a loop over fewer is cut where that changes
 constexpr double kIndexDivided = 1.5;   // an index divided by a constant: multiplied and shifted
 constexpr double kWordDivided = 20;     // an integer divided by another
 constexpr double kLatency = 4;          // of an addition, for the next one that needs it
@@ -398,7 +397,8 @@ class Estimator {
         if (!range.reduced) rows *= extent(r);
         if (range.reduced && (loops_ & bit(r))) taps *= extent(r);
       }
-      if (has_copies && taps >= kTapsMany) asked = std::max(asked, std::min(1.0, beyond / rows));
+      if (has_copies && taps >= double{kTapsMany})
+        asked = std::max(asked, std::min(1.0, beyond / rows));
     }
     return asked;
   }

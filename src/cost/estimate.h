@@ -34,6 +34,10 @@ struct Estimate {
 
 std::string_view name_of(Resource resource);
 
+// Steps of a window from which on its loop asks, for each row of a tile, whether there is anything:
+// over fewer it is cut where the border lies, or has its steps side by side.
+inline constexpr int64_t kTapsMany = 5;
+
 // `kernel` has had its options applied.  Sizes of the run count with the most that they can be.
 Estimate estimate(const Kernel& kernel, const Machine& target);
 

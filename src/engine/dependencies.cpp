@@ -5,6 +5,8 @@
 #include <map>
 #include <utility>
 
+#include "base/sort.h"
+
 namespace tiny {
 
 namespace {
@@ -21,7 +23,7 @@ void add_all(Entries& to, const Entries& from) {
 }
 
 void keep_distinct(Entries& list) {
-  std::ranges::sort(list);
+  sort_stable(list);
   const auto [rest, end] = std::ranges::unique(list);
   list.erase(rest, end);
 }
@@ -45,7 +47,7 @@ void find_uses(const TapeEntry& entry, std::vector<Use>& uses) {
   uses.clear();
   for (size_t p = 0; p < entry.slots.size(); ++p)
     uses.push_back({entry.slots[p], entry.info.params[p].read, entry.info.params[p].written});
-  std::ranges::sort(uses, {}, &Use::slot);
+  sort_stable(uses, {}, &Use::slot);
   size_t kept = 0;
   for (const Use& use : uses) {
     if (kept == 0 || uses[kept - 1].slot != use.slot) {

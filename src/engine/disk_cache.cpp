@@ -17,6 +17,7 @@
 #include "base/build_id.h"
 #include "base/bytes.h"
 #include "base/hash.h"
+#include "base/sort.h"
 #include "base/text.h"
 
 namespace tiny {
@@ -245,8 +246,7 @@ void DiskCache::trim() {
   }
   closedir(folder);
   if (total <= kFolderBytesMax) return;
-  std::sort(entries.begin(), entries.end(),
-            [](const Entry& a, const Entry& b) { return a.time < b.time; });
+  sort_stable(entries, [](const Entry& a, const Entry& b) { return a.time < b.time; });
   for (const Entry& entry : entries) {
     if (total <= kFolderBytesMax / 4 * 3) return;
     if (unlink(entry.path.c_str()) == 0) total -= entry.bytes;

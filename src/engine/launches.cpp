@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/sort.h"
 #include "engine/dependencies.h"
 #include "engine/program.h"
 
@@ -110,7 +111,7 @@ class Waits {
         else if (step == like)
           after[i].push_back(place(earlier.entry, of ? of->steps - 1 : 0));
       }
-      std::ranges::sort(after[i]);
+      sort_stable(after[i]);
       const auto [end, last] = std::ranges::unique(after[i]);
       after[i].erase(end, last);
     }

@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/sort.h"
 #include "codegen/choose/choose.h"
 #include "engine/backend.h"
 #include "engine/custom_op.h"
@@ -65,8 +66,7 @@ int64_t place_lifetimes(std::vector<Lifetime>& lifetimes, const ArenaLayout& lay
   const auto [alignment, page, margin] = layout;
   std::vector<size_t> by_size(lifetimes.size());
   std::iota(by_size.begin(), by_size.end(), size_t{0});
-  std::stable_sort(by_size.begin(), by_size.end(),
-                   [&](size_t a, size_t b) { return lifetimes[a].bytes > lifetimes[b].bytes; });
+  sort_stable(by_size, [&](size_t a, size_t b) { return lifetimes[a].bytes > lifetimes[b].bytes; });
   int64_t total = 0;
   PlacedLifetimes placed(lifetimes);
   std::vector<size_t> others;
@@ -98,7 +98,7 @@ int64_t peak_bytes(const std::vector<Lifetime>& lifetimes) {
     changes.emplace_back(life.first * 2, life.bytes);
     changes.emplace_back(life.last * 2 + 1, -life.bytes);
   }
-  std::sort(changes.begin(), changes.end());
+  sort_stable(changes);
   int64_t now = 0;
   int64_t peak = 0;
   for (const auto& [time, change] : changes) peak = std::max(peak, now += change);
@@ -147,7 +147,7 @@ class Planner {
     for (const ScheduledScan& scan : schedule_.scans)
       if (scan.loop->is_counted && loops_.has(scan.loop)) add_count(scan);
     for (const ComputedVariable& computed : request_.computed) add_size(computed);
-    std::ranges::stable_sort(plan_.sizes, {}, &ComputedSize::entry);
+    sort_stable(plan_.sizes, {}, &ComputedSize::entry);
     number_open_sizes();
     // An output is written even if no kernel does: a slot says how many bytes it has.
     for (const UOp& out : request_.outputs) slot_of(out, 0);

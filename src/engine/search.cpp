@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/sort.h"
 #include "codegen/choose/choose.h"
 #include "codegen/options/actions.h"
 #include "cost/estimate.h"
@@ -177,8 +178,7 @@ Candidate Search::climb(Candidate start, double until) {
     std::vector<Candidate> timed = try_all(lists, beam.front(), until);
     const size_t count = timed.size();
     std::move(timed.begin(), timed.end(), std::back_inserter(beam));
-    std::stable_sort(beam.begin(), beam.end(),
-                     [](const Candidate& a, const Candidate& b) { return a.seconds < b.seconds; });
+    sort_stable(beam, [](const Candidate& a, const Candidate& b) { return a.seconds < b.seconds; });
     beam.resize(std::min(beam.size(), static_cast<size_t>(limits_.width)));
     tell(lists.size(), count, beam.front());
     if (before < beam.front().seconds * kGainMin) break;

@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/json.h"
 #include "base/json_reader.h"
+#include "base/sort.h"
 
 namespace tiny {
 
@@ -103,7 +104,7 @@ Entry read_entry(JsonReader& json, std::string name) {
 
 // Each name once; `what` names them in messages.
 void check_distinct(std::vector<std::string_view> names, Status status, const char* what) {
-  std::sort(names.begin(), names.end());
+  sort_stable(names);
   const auto twice = std::adjacent_find(names.begin(), names.end());
   if (twice != names.end()) throw Error(status, cat("two ", what, " are named \"", *twice, "\""));
 }
@@ -144,7 +145,7 @@ std::vector<Entry> read_header(std::string_view header, Archive& archive) {
 void check_layout(const std::vector<Entry>& entries, int64_t data_bytes) {
   std::vector<const Entry*> sorted;
   for (const Entry& entry : entries) sorted.push_back(&entry);
-  std::sort(sorted.begin(), sorted.end(), [](const Entry* a, const Entry* b) {
+  sort_stable(sorted, [](const Entry* a, const Entry* b) {
     return std::pair(a->begin, a->end) < std::pair(b->begin, b->end);
   });
   int64_t end = 0;
@@ -234,7 +235,7 @@ SafetensorsHeader safetensors_header(const Archive& archive) {
   SafetensorsHeader made;
   made.order.resize(archive.tensors.size());
   std::iota(made.order.begin(), made.order.end(), size_t{0});
-  std::stable_sort(made.order.begin(), made.order.end(), [&](size_t a, size_t b) {
+  sort_stable(made.order, [&](size_t a, size_t b) {
     return archive.tensors[a].value.dtype.bytes() > archive.tensors[b].value.dtype.bytes();
   });
   JsonWriter json;

@@ -8,8 +8,8 @@ namespace {
 
 struct FieldName {
   ProtoMessage message;
-  uint32_t number;
-  const char* name;
+  uint16_t number;
+  char name[27];  // in place: a pointer is a relocation, larger than the name
 };
 
 constexpr const char* kMessageNames[] = {

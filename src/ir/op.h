@@ -31,8 +31,8 @@ enum OpStages : uint8_t { kTensorStage = 1, kKernelStage = 2, kLinearStage = 4 }
 inline constexpr int8_t kVariadic = -1;
 
 struct OpInfo {
-  const char* name;
-  const char* symbol;
+  char name[12];  // in place: a pointer is a relocation, larger than the name
+  char symbol[12];
   int8_t arity;
   OpResult result;
   uint8_t weight;

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "base/error.h"
+#include "base/sort.h"
 #include "ir/fold.h"
 
 namespace tiny {
@@ -89,7 +90,7 @@ std::string to_string(const RewriteStats& stats) {
   std::vector<RewriteStats::Row> rows;
   for (const RewriteStats::Row& row : stats.rows)
     if (row.tries) rows.push_back(row);
-  std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
+  sort_stable(rows, [](const auto& a, const auto& b) {
     return a.seconds != b.seconds ? a.seconds > b.seconds : a.rule < b.rule;
   });
   std::string out = cat(stats.folded, " folded\n");

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/matrix.h"
+#include "base/sort.h"
 
 namespace tiny {
 
@@ -83,8 +84,7 @@ class Spec {
     std::vector<UOp> ranges;
     for (const UOp& u : order)
       if (u.op() == Op::Range) ranges.push_back(u);
-    std::sort(ranges.begin(), ranges.end(),
-              [](const UOp& a, const UOp& b) { return a.int_arg() < b.int_arg(); });
+    sort_stable(ranges, [](const UOp& a, const UOp& b) { return a.int_arg() < b.int_arg(); });
     for (size_t i = 1; i < ranges.size(); ++i) {
       node_ = &ranges[i];
       law(ranges[i].int_arg() != ranges[i - 1].int_arg(), "range numbers are unique");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/sort.h"
 #include "base/text.h"
 
 namespace tiny {
@@ -73,7 +74,7 @@ class Layout {
   // Puts a layer's nodes in the order of their places, none left of where it wants to be, without
   // overlap.
   void settle(std::vector<size_t>& layer) {
-    std::stable_sort(layer.begin(), layer.end(), [&](size_t a, size_t b) { return x_[a] < x_[b]; });
+    sort_stable(layer, [&](size_t a, size_t b) { return x_[a] < x_[b]; });
     for (size_t i = 1; i < layer.size(); ++i)
       x_[layer[i]] = std::max(x_[layer[i]], x_[layer[i - 1]] + node_width(layer[i - 1]) + kGap);
   }

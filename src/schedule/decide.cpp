@@ -29,12 +29,12 @@ bool Decision::is_copied(const UOp& value, const UOp& destination) const {
          (has_memory(value) || stored[value.id()]);
 }
 
-// A conversion and a move of its lanes.
-constexpr double kWidened = 2;
+// A float made wider, in op_weight's operations: a conversion and a move of its lanes.
+constexpr double kWideningWeight = 2;
 
 double work_weight(const UOp& u) {
   const bool widens = u.op() == Op::Cast && u.src(0).dtype().is_narrow_float();
-  return widens && u.dtype().is_float() ? kWidened : op_weight(u.op());
+  return widens && u.dtype().is_float() ? kWideningWeight : op_weight(u.op());
 }
 
 double saved_seconds(double bytes, const Machine& machine) {

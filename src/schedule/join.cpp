@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/sort.h"
 #include "ir/bounds.h"
 #include "rules/split_ranges.h"
 #include "schedule/decide.h"
@@ -61,7 +62,7 @@ class Joiner {
     for (const UOp& u : decision_.order)
       if (decision_.stored[u.id()] && !has_memory(u) && !fixed_[users_.number(u)])
         candidates.push_back(u);
-    std::ranges::stable_sort(candidates, std::greater<>(), elements_at_most);
+    sort_stable(candidates, std::greater<>(), elements_at_most);
     for (int round = 0; round < kRoundsMax; ++round) {
       bool changed = false;
       for (size_t i = 0; i < candidates.size(); ++i) {

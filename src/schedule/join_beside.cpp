@@ -4,6 +4,7 @@
 #include <optional>
 #include <unordered_set>
 
+#include "base/sort.h"
 #include "ir/bounds.h"
 #include "schedule/kernel_figures.h"
 #include "schedule/kernel_memory.h"
@@ -26,7 +27,7 @@ std::vector<UOp> ranges_by_stride(const UOp& store) {
   std::vector<std::pair<int64_t, UOp>> found;
   for (size_t i = 0; i < view.strides.size(); ++i)
     if (store.src(2 + i).op() == Op::Range) found.emplace_back(view.strides[i], store.src(2 + i));
-  std::ranges::stable_sort(found, std::greater<>(), [](const auto& f) { return f.first; });
+  sort_stable(found, std::greater<>(), [](const auto& f) { return f.first; });
   std::vector<UOp> ranges;
   for (const auto& [stride, range] : found) ranges.push_back(range);
   return ranges;

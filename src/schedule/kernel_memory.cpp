@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/sort.h"
 #include "shape/shape.h"
 
 namespace tiny {
@@ -94,7 +95,7 @@ std::vector<size_t> KernelsByMemory::beside(size_t k) const {
   }
   std::vector<size_t> found;
   for (const auto& [other, bytes] : shared) found.push_back(other);
-  std::ranges::sort(found, [&](size_t a, size_t b) {
+  sort_stable(found, [&](size_t a, size_t b) {
     return shared.at(a) != shared.at(b) ? shared.at(a) > shared.at(b) : a > b;
   });
   if (found.size() > kTriesMax) found.resize(kTriesMax);

@@ -4,6 +4,7 @@
 #include <ranges>
 #include <utility>
 
+#include "base/sort.h"
 #include "ir/node_map.h"
 
 namespace tiny {
@@ -80,7 +81,7 @@ class Walk {
         if (!reads.contains(s.node()) && s.op() != Op::After && seen.insert(s.node()))
           stack.push_back(&s);
     }
-    std::ranges::sort(found, {}, &Placed::place);
+    sort_stable(found, {}, &Placed::place);
     std::vector<Origin> origins;
     for (const Placed& at : found)
       if (std::ranges::find(origins, at.origin) == origins.end()) origins.push_back(at.origin);

@@ -6,6 +6,8 @@
 #include <numeric>
 #include <utility>
 
+#include "base/sort.h"
+
 namespace tiny {
 
 namespace {
@@ -15,9 +17,8 @@ std::vector<size_t> axes_by_stride(const View& view) {
   std::vector<size_t> axes(view.strides.size());
   std::iota(axes.begin(), axes.end(), size_t{0});
   if (view.strides.empty() || !all_const(view.strides)) return axes;
-  std::stable_sort(axes.begin(), axes.end(), [&](size_t a, size_t b) {
-    return view.strides[a].value() > view.strides[b].value();
-  });
+  sort_stable(
+      axes, [&](size_t a, size_t b) { return view.strides[a].value() > view.strides[b].value(); });
   return axes;
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/sort.h"
 #include "ir/bounds.h"
 #include "ir/build.h"
 #include "ir/node_map.h"
@@ -400,8 +401,8 @@ std::optional<ScheduledKernel> lower_together(std::span<const ScheduledStore> st
                                               std::span<const UOp> inlined,
                                               const Decision& decision) {
   std::vector<ScheduledStore> largest_first(stores.begin(), stores.end());
-  std::ranges::stable_sort(largest_first, std::greater<>(),
-                           [](const ScheduledStore& s) { return elements_at_most(s.value); });
+  sort_stable(largest_first, std::greater<>(),
+              [](const ScheduledStore& s) { return elements_at_most(s.value); });
   ScheduledKernel kernel = Lowering(decision, largest_first, inlined).run();
   return kernel.stores.empty() ? std::nullopt : std::optional(std::move(kernel));
 }

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "base/error.h"
+#include "base/sort.h"
 #include "shape/strides.h"
 
 namespace tiny {
@@ -86,7 +87,7 @@ UOp part_of_memory(const UOp& flat, const View& view) {
   for (size_t i = 0; i < view.shape.size(); ++i)
     if (!view.shape[i].is(1)) axes.push_back(i);
   const auto stride = [&](size_t axis) { return view.strides[axis].value(); };
-  std::ranges::stable_sort(axes, [&](size_t a, size_t b) { return stride(a) > stride(b); });
+  sort_stable(axes, [&](size_t a, size_t b) { return stride(a) > stride(b); });
   Shape whole, begin, end;
   Ints order(axes.size());
   int64_t outer = product(shape_of(flat)).value();

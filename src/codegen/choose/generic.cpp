@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/sort.h"
 #include "codegen/choose/strategies.h"
 #include "cost/access_table.h"
 #include "cost/limit.h"
@@ -70,7 +71,7 @@ class Climber {
       options.push_back(kind(OptionKind::Vec, is_whole ? number : kernel.next_range_number()));
       if (auto made = tried(none, options)) found.push_back(std::move(*made));
     }
-    std::ranges::sort(found, {}, [](const Proposal& p) { return p.cost.seconds; });
+    sort_stable(found, {}, [](const Proposal& p) { return p.cost.seconds; });
     return found;
   }
 

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/sort.h"
 #include "codegen/choose/group_editor.h"
 #include "codegen/choose/strategies.h"
 
@@ -38,7 +39,7 @@ std::vector<size_t> best_first(const Kernel& kernel, const AccessTable& table) {
   std::vector<size_t> ranges;
   for (size_t i = kernel.ranges.size(); i-- > 0;)
     if ((stored & bit(i)) && table.extents[i] > 1) ranges.push_back(i);
-  std::ranges::sort(ranges, [&](size_t a, size_t b) {  // of equal ones the inner first
+  sort_stable(ranges, [&](size_t a, size_t b) {  // of equal ones the inner first
     return std::pair(bytes[a], a) > std::pair(bytes[b], b);
   });
   return ranges;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/matrix.h"
+#include "base/sort.h"
 #include "codegen/choose/group_editor.h"
 #include "codegen/choose/group_product.h"
 #include "codegen/choose/strategies.h"
@@ -138,7 +139,7 @@ class MatrixTiler {
     const AccessTable table = access_table(now());
     const std::vector<double> bytes = bytes_beside(table);
     const auto beside = [&](int64_t r) { return bytes[now().find_range(r)]; };
-    std::ranges::sort(fill, [&](int64_t a, int64_t b) {
+    sort_stable(fill, [&](int64_t a, int64_t b) {
       return std::tuple(beside(a), b) > std::tuple(beside(b), a);
     });
     int64_t wide = lanes_beside(now(), table, now().find_range(fill.front()), seen_.machine);

@@ -4,6 +4,7 @@
 #include <tuple>
 #include <vector>
 
+#include "base/sort.h"
 #include "codegen/choose/group_editor.h"
 #include "codegen/choose/group_product.h"
 #include "codegen/choose/strategies.h"
@@ -104,7 +105,7 @@ class Tiler {
     const AccessTable table = access_table(now());
     const std::vector<double> bytes = bytes_beside(table);
     const auto beside = [&](int64_t r) { return bytes[now().find_range(r)]; };
-    std::ranges::sort(fill, [&](int64_t a, int64_t b) {
+    sort_stable(fill, [&](int64_t a, int64_t b) {
       return std::tuple(beside(a), edit_.size(a), b) > std::tuple(beside(b), edit_.size(b), a);
     });
     const int64_t threads = threads_of_columns();

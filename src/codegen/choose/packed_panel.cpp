@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/checked.h"
+#include "base/sort.h"
 #include "codegen/choose/fills.h"
 #include "codegen/choose/lanes.h"
 #include "codegen/linearize/split_reduce.h"
@@ -485,8 +486,8 @@ std::vector<size_t> PackedPanel::reduced_along(const AccessInfo* walked) const {
     if (reduction_.own & bit(i)) reduced.push_back(i);
   const auto is_opaque = [&](size_t i) { return walked->strides[i] == kOpaqueStride; };
   if (walked && std::ranges::none_of(reduced, is_opaque))
-    std::ranges::stable_sort(reduced, std::ranges::greater{},
-                             [&](size_t i) { return std::abs(walked->strides[i]); });
+    sort_stable(reduced, std::ranges::greater{},
+                [&](size_t i) { return std::abs(walked->strides[i]); });
   return reduced;
 }
 

@@ -4,14 +4,14 @@
 #include <cstdlib>
 
 #include "base/checked.h"
+#include "cost/estimate.h"
 #include "ir/bounds.h"
 
 namespace tiny {
 
 namespace {
 
-constexpr int64_t kTapsMax = 16;    // steps that are unrolled,
-constexpr int64_t kTapsMany = 5;    // and so many are worth it where rows share one vector's loads
+constexpr int64_t kTapsMax = 16;    // steps that are unrolled
 constexpr int64_t kSumsMin = 10;    // of a tile: fewer wait for their additions
 constexpr int64_t kLoadsAgain = 3;  // registers that are wanted beyond those there are
 

@@ -12,6 +12,7 @@
 
 #include "base/checked.h"
 #include "base/look_often.h"
+#include "base/sort.h"
 #include "codegen/linear/register_count.h"
 
 namespace tiny {
@@ -49,7 +50,7 @@ class Piece {
     find_groups(chain_min);
     by_level_.resize(level_.size());
     std::iota(by_level_.begin(), by_level_.end(), begin_);
-    std::ranges::stable_sort(by_level_, {}, [&](LinearId i) { return level_[at(i)]; });
+    sort_stable(by_level_, {}, [&](LinearId i) { return level_[at(i)]; });
     const RegisterCount registers(program_, last_use, begin_, end_);
     PieceOrder order = windowed(groups_);
     if (registers.fits(order, target)) return order;

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/sort.h"
 #include "ir/affine.h"
 #include "ir/bounds.h"
 #include "ir/build.h"
@@ -48,7 +49,7 @@ std::optional<Family> family_of(const Kernel& kernel, const Affine& fact, const 
     if (term.coefficient >= 0 || !term.atom.src(0).is_const()) return std::nullopt;
     family.push_back({term.atom, -term.coefficient});
   }
-  std::ranges::sort(family, std::ranges::greater(), &Member::apart);
+  sort_stable(family, std::ranges::greater(), &Member::apart);
   if (family.empty() || family.size() > 2) return std::nullopt;
   const auto kind = [&](size_t i) { return kernel.ranges[kernel.position(family[i].range)].kind; };
   if (kind(0) != RangeKind::Upcast && kind(0) != RangeKind::Unroll) return std::nullopt;

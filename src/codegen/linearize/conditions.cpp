@@ -4,6 +4,7 @@
 #include <bit>
 #include <utility>
 
+#include "base/sort.h"
 #include "ir/build.h"
 #include "ir/fold.h"
 
@@ -195,7 +196,7 @@ bool Conditions::has_place_for_each(const UOp& stage) {
   for (size_t i = 1; i < stage.src().size(); ++i)
     dimensions.emplace_back(stage.stage_arg().strides[i - 1],
                             prover_.bounds_of(stage.src(i).src(0)).hi - 1);
-  std::ranges::sort(dimensions);
+  sort_stable(dimensions);
   int64_t last = 0;
   for (const auto& [stride, most] : dimensions) {
     if (stride <= last) return false;

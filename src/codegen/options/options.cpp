@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/sort.h"
 #include "codegen/options/group_matrix.h"
 #include "codegen/options/prefetch.h"
 #include "codegen/options/stage.h"
@@ -244,7 +245,7 @@ Kernel reorder(const Kernel& kernel, const Option& option) {
   std::vector<size_t> places;
   for (int64_t number : option.list) places.push_back(find_range(kernel, option, number));
   std::vector<size_t> sorted = places;
-  std::sort(sorted.begin(), sorted.end());
+  sort_stable(sorted);
   if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
     refuse(option, "a range is named twice");
   for (size_t i = 0; i < places.size(); ++i) out.ranges[sorted[i]] = kernel.ranges[places[i]];

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "base/sort.h"
 
 namespace tiny {
 
@@ -58,7 +59,7 @@ std::vector<Dimension> take_walks(const PrefetchRequest& request, RangeSet surro
     parts.push_back({stride, r.src(0).const_int()});
     std::erase_if(out.first.terms, [&](const AffineTerm& term) { return term.atom == r; });
   }
-  std::ranges::sort(parts, {}, &Dimension::stride);
+  sort_stable(parts, {}, &Dimension::stride);
   return parts;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/sort.h"
 #include "ir/affine.h"
 #include "ir/bounds.h"
 #include "ir/build.h"
@@ -325,7 +326,7 @@ class Stager {
 
   // Whether different coordinates have different sums, as digits of a number do.
   static bool is_mixed_radix(std::vector<std::pair<int64_t, int64_t>> steps) {
-    std::sort(steps.begin(), steps.end());
+    sort_stable(steps);
     int64_t reach = 0;
     for (const auto& [step, size] : steps) {
       if (step <= reach) return false;

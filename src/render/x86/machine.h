@@ -26,7 +26,7 @@ enum class Shape : uint8_t { RRM, RRMI, RM, RMI, RRI, RR, KRM, KRMI, KCmp, Speci
 enum OpcodeFlags : uint8_t { kPair = 1, kLate1 = 2, kLateMem = 4, kEffectful = 8, kDivides = 16 };
 
 struct OpcodeInfo {
-  const char* name;
+  char name[16];  // in place: a pointer is a relocation, larger than the name
   Shape shape;
   uint8_t flags;
 };

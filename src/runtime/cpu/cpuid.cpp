@@ -26,16 +26,13 @@ Leaf leaf(uint32_t number, uint32_t sub = 0) {
   return l;
 }
 
-CpuIsa detect_isa() {
-  // These also ask the operating system (xgetbv) whether it saves the registers.
-  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                    __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
-  constexpr uint32_t kF16c = 1u << 29;
-  if (!avx2 || !(leaf(1).c & kF16c)) return CpuIsa::None;
-  const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-                      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-                      __builtin_cpu_supports("avx512cd");
-  return avx512 ? CpuIsa::Avx512 : CpuIsa::Avx2;
+// The state that the operating system saves: what xgetbv says, 0 without it.
+uint32_t saved_state(const Leaf& basic) {
+  constexpr uint32_t kOsxsave = 1u << 27;
+  if (!(basic.c & kOsxsave)) return 0;
+  uint32_t low = 0, high = 0;
+  __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return low;
 }
 
 void detect_dots(CpuFacts& facts) {
@@ -93,6 +90,21 @@ bool read_caches(uint32_t number, CpuFacts& facts) {
 
 }  // namespace
 
+CpuIsa detect_isa() {
+  constexpr uint32_t kBasic = bit_FMA | bit_POPCNT | bit_AVX | bit_F16C;
+  constexpr uint32_t kAvx2 = bit_AVX2 | bit_BMI2;
+  constexpr uint32_t kAvx512 =
+      bit_AVX512F | bit_AVX512DQ | bit_AVX512BW | bit_AVX512VL | bit_AVX512CD;
+  constexpr uint32_t kYmmSaved = 0x6, kZmmSaved = 0xE6;  // of xmm and ymm; of masks and zmm besides
+  const Leaf basic = leaf(1), more = leaf(7);
+  const uint32_t saved = saved_state(basic);
+  const auto has_all = [](uint32_t bits, uint32_t wanted) { return (bits & wanted) == wanted; };
+  if (!has_all(basic.c, kBasic) || !has_all(more.b, kAvx2) || !has_all(saved, kYmmSaved))
+    return CpuIsa::None;
+  const bool avx512 = has_all(more.b, kAvx512) && has_all(saved, kZmmSaved);
+  return avx512 ? CpuIsa::Avx512 : CpuIsa::Avx2;
+}
+
 CpuFacts cpu_facts() {
   CpuFacts facts;
   facts.brand = brand_string();
@@ -106,6 +118,10 @@ CpuFacts cpu_facts() {
 }
 
 #else
+
+CpuIsa detect_isa() {
+  return CpuIsa::None;
+}
 
 CpuFacts cpu_facts() {
   CpuFacts facts;

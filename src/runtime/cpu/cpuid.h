@@ -29,7 +29,8 @@ struct CpuFacts {
   int cores = 1;         // that this process may use
 };
 
-// Detected anew at each call.
+// Both are detected anew at each call.
+CpuIsa detect_isa();
 CpuFacts cpu_facts();
 
 // The lesser of "auto", "avx512" or "avx2" and what the processor has: a wish never adds anything.

@@ -1,6 +1,7 @@
 // The handlers in AVX2 and FMA, for x86-64 processors that have them; left out where the build says
 // that the baseline ones do.
 #include "base/half.h"
+#include "runtime/cpu/cpuid.h"
 #include "runtime/interp/step.h"
 
 #if defined(__x86_64__) && !defined(TINY_BASELINE_HANDLERS)
@@ -31,7 +32,8 @@ Handler find_handler_avx2(const BytecodeInstruction& instruction) {
 }
 
 bool has_avx2() {
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  static const bool has = detect_isa() != CpuIsa::None;
+  return has;
 }
 
 }  // namespace tiny::interp

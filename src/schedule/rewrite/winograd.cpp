@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/sort.h"
 #include "ir/build.h"
 #include "schedule/decide.h"
 #include "schedule/rewrite/winograd_match.h"
@@ -173,7 +174,7 @@ UOp placed(const UOp& value, const std::vector<size_t>& axes, const UOp& reduce)
   for (const size_t axis : axes) sizes.push_back(shape[axis]);
   Ints order(axes.size());
   std::iota(order.begin(), order.end(), 0);
-  std::ranges::sort(order, {}, [&](int64_t i) { return axes[static_cast<size_t>(i)]; });
+  sort_stable(order, {}, [&](int64_t i) { return axes[static_cast<size_t>(i)]; });
   return make_reshape(make_permute(make_reshape(value, sizes), order), shape_of(reduce));
 }
 

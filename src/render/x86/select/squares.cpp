@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/sort.h"
 #include "ir/picked_lanes.h"
 #include "render/x86/select/transpose.h"
 
@@ -91,7 +92,7 @@ Squares::Squares(const LinearView& ops, bool avx512) : ops_(ops), avx512_(avx512
 // The squares among stores of one kind that do not meet: rows an element after the other.
 void Squares::note_squares(std::vector<LinearId> stores) {
   if (stores.empty()) return;
-  std::ranges::sort(stores, {}, [&](LinearId id) { return ops_.op(id).imm; });
+  sort_stable(stores, {}, [&](LinearId id) { return ops_.op(id).imm; });
   const DType dtype = ops_.source(ops_.op(stores.front()), 2).dtype;
   const int64_t step = dtype.bytes();
   const auto most = static_cast<size_t>(step == kWordBytes ? dtype.lanes : kPieceBytes);
