@@ -28,9 +28,12 @@ void sort_stable(Items&& items, Less less = {}, Key key = {}) {
         return (*static_cast<const decltype(is_before)*>(compare))(a, b);
       });
   // Along each cycle of the places, an item changes with the one that belongs there.
-  for (uint32_t i = 0; i < place.size(); ++i)
-    for (uint32_t at = i; place[at] != i; at = std::exchange(place[at], at))
+  for (uint32_t i = 0; i < place.size(); ++i) {
+    uint32_t at = i;
+    for (; place[at] != i; at = std::exchange(place[at], at))
       std::swap(first[at], first[place[at]]);
+    place[at] = at;
+  }
 }
 
 }  // namespace tiny
