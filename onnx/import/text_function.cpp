@@ -138,8 +138,9 @@ std::optional<T> read_number(std::string_view text) {
     return read_real<T>(std::string(text));
   } else {
     T value{};
-    const char* end = text.data() + text.size();
-    const auto read = std::from_chars(text.data(), end, value);
+    const char* const begin = text.data();  // NOLINT(bugprone-suspicious-stringview-data-usage)
+    const char* const end = begin + text.size();
+    const auto read = std::from_chars(begin, end, value);
     if (read.ptr != end || read.ec != std::errc()) return {};
     return value;
   }

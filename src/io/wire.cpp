@@ -78,7 +78,9 @@ auto WireReader::guarded(Call call) -> decltype(call()) {
 }
 
 WireReader::WireReader(std::string_view bytes, ProtoMessage message, Budget& budget)
-    : WireReader(bytes, message, nullptr, kOnlyOne, bytes.data(), budget) {
+    : WireReader(bytes, message, nullptr, kOnlyOne,
+                 bytes.data(),  // NOLINT(bugprone-suspicious-stringview-data-usage): a place
+                 budget) {
 }
 
 WireReader::WireReader(std::string_view bytes, ProtoMessage message, const WireReader* parent,

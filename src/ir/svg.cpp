@@ -1,6 +1,7 @@
 #include "ir/svg.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/sort.h"
 #include "base/text.h"
@@ -114,7 +115,7 @@ class Layout {
 };
 
 std::string number(double value) {
-  return std::to_string(static_cast<int64_t>(value + 0.5));
+  return std::to_string(std::lround(value));
 }
 
 }  // namespace

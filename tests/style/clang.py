@@ -23,7 +23,7 @@ from repository import ROOT, finish
 LAST_COMMITS = 5
 MOST_UNITS = 30  # that tidy looks at: about three minutes on two processors
 # Flags of gcc that clang does not know or that spare a unit its includes, and what it warns of inside gcc's library (CMakeLists.txt).
-UNKNOWN = {"-Wno-restrict", "-Winvalid-pch", "-fpch-preprocess"}
+UNKNOWN = {"-Wno-restrict", "-Winvalid-pch", "-fpch-preprocess", "-falign-jumps=1"}
 COMPILERS = {"cc", "c++", "gcc", "g++", "clang-19", "clang++-19"}
 MORE = ["-Wno-deprecated-declarations"]
 
