@@ -92,11 +92,12 @@ class TorchStep:
         torch.set_float32_matmul_precision(precision)
         last = {"memory_format": torch.channels_last} if network.channels_last else {}
         form = lambda t: t.to(**last) if t.dim() == 4 and last else t  # noqa: E731
+        torch.ones(8).sum().item()
+        self.before = peak_megabytes()
         stored = numpy.load(folder / "parameters.npz")
         state = {name: form(torch.from_numpy(stored[name])) for name in stored.files}
         self.batch = [form(torch.from_numpy(a)) for a in arrays(network)]
-        torch.ones(8).sum().item()
-        self.started, self.before = time.perf_counter(), peak_megabytes()
+        self.started = time.perf_counter()
         parameters = {name: torch.nn.Parameter(value) for name, value in state.items()
                       if value.is_floating_point() and "running" not in name}  # fmt: skip
         self.state, self.network = {**state, **parameters}, network

@@ -9,6 +9,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/sort.h"
 #include "schedule/live_bytes.h"
 #include "schedule/lower.h"
 #include "shape/shape.h"
@@ -50,6 +51,7 @@ bool overlap(const ScheduledKernel::Read& read, const std::optional<View>& writt
 }
 
 constexpr size_t kNone = SIZE_MAX;
+using Ready = std::set<std::pair<size_t, size_t>>;  // units behind what they are first needed for
 constexpr size_t kChainMax = 4;  // units that are looked at together for what they free
 
 // A read of an old version that no order serves.
@@ -202,16 +204,18 @@ class Orderer {
     std::vector<size_t> waits = waits_;
     std::optional<LiveBytes> live;
     if (saves_) live.emplace(schedule_.kernels, unit_, decision_, outputs_);
-    std::set<size_t> ready;
+    const std::vector<size_t> ends = first_ends();
+    Ready ready;
     for (size_t k = 0; k < count; ++k)
-      if (waits[k] == 0 && unit_[k] == k) ready.insert(k);
+      if (waits[k] == 0 && unit_[k] == k) ready.emplace(ends[k], k);
     while (!ready.empty()) {
-      const size_t k = live ? first_that_frees(ready, *live, waits) : *ready.begin();
-      ready.erase(k);
+      const auto at = live ? first_that_frees(ready, *live, waits) : ready.begin();
+      const size_t k = at->second;
+      ready.erase(at);
       if (live) live->run(k);
       order_.insert(order_.end(), members_[k].begin(), members_[k].end());
       for (size_t next : after_[k])
-        if (--waits[next] == 0) ready.insert(next);
+        if (--waits[next] == 0) ready.emplace(ends[next], next);
     }
     if (order_.size() == count) return {};
     // Some read waits for a write that must come before it.
@@ -226,12 +230,44 @@ class Orderer {
     return conflicts;
   }
 
+  // Of each unit the first of the units with nothing after them that waits for it, these counted
+  // from the one behind the fewest others in a row. What runs in this order is done with a layer's
+  // parameter, its gradient and the layer's values before it goes on to the layer before.
+  std::vector<size_t> first_ends() const {
+    const size_t count = waits_.size();
+    std::vector<std::vector<size_t>> before(count);
+    std::vector<size_t> waits = waits_, level(count), open, ends;
+    for (size_t k = 0; k < count; ++k) {
+      for (size_t next : after_[k]) before[next].push_back(k);
+      if (unit_[k] == k && waits[k] == 0) open.push_back(k);
+      if (unit_[k] == k && after_[k].empty()) ends.push_back(k);
+    }
+    for (size_t i = 0; i < open.size(); ++i)
+      for (size_t next : after_[open[i]]) {
+        level[next] = std::max(level[next], level[open[i]] + 1);
+        if (--waits[next] == 0) open.push_back(next);
+      }
+    sort_stable(ends, {}, [&](size_t k) { return level[k]; });
+    std::vector<size_t> first(count, kNone);
+    for (size_t end = 0; end < ends.size(); ++end) {
+      open.assign(1, ends[end]);
+      while (!open.empty()) {
+        const size_t k = open.back();
+        open.pop_back();
+        if (first[k] != kNone) continue;
+        first[k] = end;
+        open.insert(open.end(), before[k].begin(), before[k].end());
+      }
+    }
+    return first;
+  }
+
   // The first after which no more is alive than now, it and those that read nothing but what it
   // makes and what is there; if none is, the first.
-  size_t first_that_frees(const std::set<size_t>& ready, const LiveBytes& live,
-                          const std::vector<size_t>& waits) const {
-    for (const size_t k : ready) {
-      std::vector<size_t> chain{k};
+  Ready::const_iterator first_that_frees(const Ready& ready, const LiveBytes& live,
+                                         const std::vector<size_t>& waits) const {
+    for (auto at = ready.begin(); at != ready.end(); ++at) {
+      std::vector<size_t> chain{at->second};
       while (live.growth(chain) > 0 && chain.size() < kChainMax) {
         const size_t last = chain.back();
         const size_t next = live.only_reader(last);
@@ -239,9 +275,9 @@ class Orderer {
         if (next == LiveBytes::kNone || !std::cmp_equal(waits_for_last, waits[next])) break;
         chain.push_back(next);
       }
-      if (live.growth(chain) <= 0) return k;
+      if (live.growth(chain) <= 0) return at;
     }
-    return *ready.begin();
+    return ready.begin();
   }
 
   // Of the units that wait for ever, by unit: one of those that it comes before and after

@@ -156,12 +156,12 @@ class SideJoiner {
     if (a.scan != b.scan || !use_alike(a, b, settings_.computed)) return false;
     if (!may_share_ranges(a, b) || are_apart(a, b)) return false;
     if (!figures_.may_share_loops(first, second)) return false;
-    const auto order = order_.with_both_as_one(first, second);
-    if (!order) return false;
+    const auto place = order_.with_both_as_one(first, second);
+    if (!place) return false;
     std::vector<UOp> inlined = inlined_of(first, second);
     std::vector<ScheduledStore> stores;
     const double shared = shared_bytes(a, b, decision_);
-    if (order_.bytes_kept(first, second) > shared) return false;
+    if (place->kept > shared) return false;
     double traffic = access_seconds(shared, machine_);
     for (const ScheduledKernel* k : {&a, &b})
       for (const ScheduledStore& s : k->stores) {
@@ -195,7 +195,7 @@ class SideJoiner {
     inlined_[first] = std::move(inlined);
     figures_.set(first, figures, both);
     by_memory_.note(first);
-    order_.join(first, second, *order);
+    order_.join(first, second, place->order);
     return true;
   }
 

@@ -40,6 +40,17 @@ bool KernelMemory::comes_before(const ScheduledKernel& kernel) const {
   return false;
 }
 
+bool KernelMemory::comes_after(const ScheduledKernel& kernel) const {
+  for (const ScheduledKernel::Read& read : kernel.reads)
+    if (written_.contains(memory(read.base))) return true;
+  for (const ScheduledStore& s : kernel.stores) {
+    const Node* node = memory(s.destination);
+    if (read_.contains(node) || written_.contains(node)) return true;
+    if (is_write(s) && stored_.contains(node)) return true;
+  }
+  return false;
+}
+
 bool reads_before_it_stores(const ScheduledKernel& kernel, const Decision& decision) {
   const auto memory = [&](const UOp& base) { return decision.slot(base).node(); };
   std::unordered_set<const Node*> stored;

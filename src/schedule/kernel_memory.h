@@ -25,6 +25,8 @@ class KernelMemory {
   void add(const ScheduledKernel& kernel);
   // Whether the kernel must come after all of these.
   bool comes_before(const ScheduledKernel& kernel) const;
+  // Whether the kernel must come before one of these.
+  bool comes_after(const ScheduledKernel& kernel) const;
 
  private:
   const Node* memory(const UOp& base) const { return decision_.slot(base).node(); }

@@ -19,25 +19,24 @@ class KernelOrder {
 
   // The kernels that are left, in order.
   std::vector<size_t> kept() const;
-  bool are_neighbours(size_t first, size_t second) const { return places_[first].next == second; }
-  // The order from `first` to `second` with both as one, in the place of `second`: what depends on
-  // `first` comes after.  None if `second` depends on that, or is too far away.
-  std::optional<std::vector<size_t>> with_both_as_one(size_t first, size_t second) const;
+  struct Joined {
+    std::vector<size_t> order;  // from `first` to `second`, with both as the first
+    double kept = 0;            // bytes that are made earlier than without it
+  };
+  // With both as one in the place of `first`: only what `second` needs comes before.  None if that
+  // depends on `first`, or it is too far away.
+  std::optional<Joined> with_both_as_one(size_t first, size_t second) const;
   // Kernel `second` becomes a part of `first`, in that order.
   void join(size_t first, size_t second, std::span<const size_t> order);
 
   // Whether any kernel reads the value, and only these two do.
   bool read_only_by(const UOp& value, size_t first, size_t second) const;
-  // Bytes that stay alive until the place of `second` only because `first` is computed there.
-  double bytes_kept(size_t first, size_t second) const;
 
  private:
-  // Of the kernels that are left and of their end, by kernel: those beside it, and a number that
-  // grows along the order.
+  // Of the kernels that are left and of their end, by kernel: those beside it.
   struct Place {
     size_t previous = 0;
     size_t next = 0;
-    size_t number = 0;
   };
   bool are_near(size_t first, size_t second) const;
   size_t kernel_of(size_t k) const;

@@ -165,6 +165,17 @@ TEST_F(JoinBeside, NothingLargeIsKeptForALaterKernel) {
   expect_values({first, second});
 }
 
+// What nobody needs yet is not made before them.
+TEST_F(JoinBeside, ALaterKernelComesToTheFirst) {
+  const Tensor x = given({64, 64});
+  const Tensor first = add(x, number(1));
+  const Tensor made = matmul(given({64, 8}), given({8, 64}));
+  const Tensor both = matmul(first, made);
+  const Tensor second = mul(x, number(3));
+  EXPECT_EQ(stores({first, made, both, second}), (Counts{2, 1, 1}));
+  expect_values({first, made, both, second});
+}
+
 // What is read along other axes is not read over equal ranges.
 TEST_F(JoinBeside, StoresThatLieDifferentlyAreApart) {
   const Tensor x = given({32, 48});
