@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <numeric>
 #include <utility>
 
 #include "base/checked.h"
@@ -24,6 +25,8 @@ constexpr int64_t kPassesMany = 32;     // so many that the first does not matte
 constexpr int64_t kReducedWhole = 384;  // of a reduced range in a panel, at most all its steps
 constexpr int64_t kProductsOfTurn = 64;  // in registers, of a loop over steps
 constexpr int64_t kWays = 16;            // lines of a set of the second level of cache
+constexpr int64_t kPartOfWays = 4;       // the share of them for rows that meet in few sets,
+constexpr int64_t kStepsApartMin = 64;   // if so many steps of these are left
 constexpr int64_t kRowsOfShare = 8;      // of a tile whose panels come from the second level
 constexpr double kApartSeconds = 20e-6;  // that lie between the moments when cores begin a kernel
 // Bytes from one load to the next up to which a processor fetches the one after (Intel 64 and IA-32
@@ -145,6 +148,9 @@ void PackedPanel::cut_panel(Panel& panel, int64_t steps, double rows) const {
   } else if (steps * width > room) {
     panel.steps = part_of_steps(edit_.const_extent(longest), room / (others * width));
   }
+  const int64_t most = steps_apart(longest);
+  if (panel.steps > most && most >= kStepsApartMin)
+    panel.steps = part_of_steps(edit_.const_extent(longest), most);
   if (!panel.steps) return;
   // All columns of a block are filled before the rows are walked; each worker has its own.
   const int64_t block = others * panel.steps;
@@ -155,6 +161,16 @@ void PackedPanel::cut_panel(Panel& panel, int64_t steps, double rows) const {
   panel.columns =
       block_of_panels(ceil_div(columns, width), std::max<int64_t>(ceil_div(wanted, width), 1)) *
       width;
+}
+
+// So many steps along a range have their rows in the second level of cache without pushing out
+// each other: rows that are a multiple of some lines apart lie in as many fewer sets.
+int64_t PackedPanel::steps_apart(size_t range) const {
+  const AccessInfo* rows = strided_rows();
+  if (!rows) return INT64_MAX;
+  const int64_t way = edit_.machine().l2_bytes / kWays;
+  const int64_t stride = rows->strides[range] * rows->node.dtype().bytes();
+  return way / std::gcd(stride, way) * (kWays / kPartOfWays);
 }
 
 // Whether a tile of rows is multiplied with all panels before the next: what is computed for it is
@@ -330,7 +346,7 @@ bool PackedPanel::holds_panels(const Panel& panel) const {
     if (i != lane_ && i != panel.column_range && !(reduction_.own & bit(i)) &&
         panel.load->strides[i] != 0)
       bytes /= edit_.extent(i);  // each has panels of its own
-  return bytes <= kPartOfPanels * static_cast<double>(edit_.machine().l2_bytes);
+  return bytes <= kPartOfCache * static_cast<double>(edit_.machine().l2_bytes);
 }
 
 // They are laid out side by side for many panels: each tile of them or, where the panels are

@@ -135,6 +135,25 @@ TEST_F(ChoiceTest, RowsWhoseStepsArePagesApartAreCopiedOnce) {
   EXPECT_EQ(list(512, 512).find(" all "), std::string::npos) << "they are near: " << list(512, 512);
 }
 
+// Of rows a multiple of a page apart only so many steps are near each other in the second level of
+// cache as its sets hold; a line more between them, and they lie in all sets.
+TEST_F(ChoiceTest, RowsThatMeetInFewSetsAreSummedInShorterBlocks) {
+  const Machine target = avx512_machine();
+  const auto steps = [&](int64_t rows) {
+    const Tensor out = make_placeholder(context_, kFloat32, {512, rows});
+    const Tensor in = make_placeholder(context_, kFloat32, {512, 768});
+    const UOp stored = matmul(permute(out, {1, 0}), in).node();
+    const Schedule schedule = make_schedule({&stored, 1}, target);
+    const std::vector<Option> list =
+        choose_options(prepare_kernel(schedule.kernels.front().kernel, target), target);
+    const auto cut = std::ranges::find_if(
+        list, [](const Option& o) { return o.kind == OptionKind::Tile && o.range == 2; });
+    return cut == list.end() ? 512 : cut->amount;
+  };
+  EXPECT_EQ(steps(3072), 64);
+  EXPECT_EQ(steps(3072 + 16), 256);
+}
+
 // A residual that is larger than the cache is fetched for the tile that comes next.
 TEST_F(ChoiceTest, AnEpilogueIsFetchedAhead) {
   const Machine target = avx512_machine();
