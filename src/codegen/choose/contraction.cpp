@@ -121,6 +121,14 @@ bool Contraction::is_stored_along(size_t row) const {
   });
 }
 
+// The vectors of a tile of a panel.  Lanes that are stored apart need a line each.
+int64_t Contraction::panel_vectors_max() const {
+  const bool is_apart = std::ranges::any_of(edit_.table().accesses, [&](const AccessInfo& a) {
+    return a.store && a.strides[lane_] != 1;
+  });
+  return is_apart ? kApartVectors : kVectorsMax;
+}
+
 // The output range whose steps reuse the vectors that are loaded along `lane_`: the one that
 // fills register tiles best, of equals the one whose steps lie closest.  Elements that are stored
 // one by one count beside the steps of their sums.
@@ -131,6 +139,7 @@ void Contraction::choose_row() {
     if (!(outputs_ & bit(i)) && edit_.kernel().ranges[i].reduced) steps *= edit_.extent(i);
     can_turn |= (outputs_ & bit(i)) && is_stored_along(i);
   }
+  const TileCost cost{panel_vectors_max(), 0};
   double best_score = 0;
   for (size_t i = 0; i < edit_.kernel().ranges.size(); ++i) {
     if (!(outputs_ & bit(i)) || i == lane_ || edit_.most(i) < 2) continue;
@@ -143,7 +152,7 @@ void Contraction::choose_row() {
         step = std::max(step, std::abs(a.strides[i]));
     }
     if (!reuses) continue;
-    double score = register_tile(edit_, edit_.extent(i), edit_.extent(lane_), {}).score /
+    double score = register_tile(edit_, edit_.extent(i), edit_.extent(lane_), cost).score /
                    (1 + kFarRows * std::log2(1.0 + static_cast<double>(step)));
     if (can_turn && !is_stored_along(i)) score /= 1 + kStepsOfStore / steps;
     score /= 1 + kBorderRows * share_at_borders(edit_, lane_, i);
@@ -332,10 +341,7 @@ bool Contraction::walk_rows() {
 
 bool Contraction::pack_panels() {
   if (!row() || edit_.most(lane_) < edit_.lanes()) return false;
-  // Lanes that are stored apart need a line each.
-  TileCost cost{kVectorsMax, kPanelBytes};
-  for (const AccessInfo& a : edit_.table().accesses)
-    if (a.store && a.strides[lane_] != 1) cost.vectors_max = kApartVectors;
+  const TileCost cost{panel_vectors_max(), kPanelBytes};
   const RegisterTile tile = register_tile(edit_, edit_.extent(row_), edit_.extent(lane_), cost);
   PackedPanel panel(edit_, words_, reduction_, {lane_, row_, outputs_ | reduction_.own, tile});
   return panel.run();

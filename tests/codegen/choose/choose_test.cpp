@@ -613,6 +613,15 @@ TEST_F(ChoiceTest, LanesThatCostAboutAsMuchAreBothTried) {
   EXPECT_EQ(list.find("STAGE p0"), std::string::npos) << list;
 }
 
+// Rows are chosen for the tile that they get: two vectors where lanes are stored apart, which five
+// rows leave waiting for their sums.
+TEST_F(ChoiceTest, RowsFillATileWhoseLanesAreStoredApart) {
+  const Tensor x = make_placeholder(context_, kFloat32, {2, 192, 5, 33});
+  const Window options{{1, 1}, {}, {0, 3}, {0, 3}};
+  EXPECT_EQ(loops(x, conv(x, constant({100, 192, 1, 7}), Tensor(), options), 0),
+            "r_7_2_5_3_192_7_11_16");
+}
+
 // An image that the second level of cache does not hold is read once, for all channels.
 TEST_F(ChoiceTest, ColumnsFromBeyondTheSecondLevelAreReadOnce) {
   const auto list = [&](int64_t size) {
