@@ -33,6 +33,7 @@ constexpr int64_t kFoldedRows = 4;        // rows of sums whose lanes are folded
 constexpr int64_t kFoldedRowVectors = 2;  // with so many vectors of each
 constexpr int64_t kApartVectors = 2;      // of a tile whose lanes are stored apart
 constexpr double kPartOfSecond = 0.75;    // level of cache, for rows that all columns meet
+constexpr double kColumnsHeld = 0.5;      // of that level: more columns come from beyond it
 constexpr double kFarRows = 1e-3;         // what rows far apart lose, for each doubling
 constexpr double kBorderRows = 0.5;       // what all rows lose where each is at a border
 
@@ -369,8 +370,8 @@ double Contraction::bytes_of_vector() const {
   return bytes;
 }
 
-// Columns that are walked for every tile of rows, and that the second level of cache does not hold,
-// are walked once, where that level holds all rows and the steps of a tile of columns.
+// Columns that are walked for every tile of rows, and that the second level of cache does not hold
+// beside all else, are walked once, where that level holds all rows and the steps of a tile of columns.
 void Contraction::walk_far_columns_once(int64_t vectors) {
   if (!row() || !edit_.is_loop(edit_.number(row_))) return;
   double columns = 0, rows = 0;  // bytes
@@ -388,11 +389,11 @@ void Contraction::walk_far_columns_once(int64_t vectors) {
       walked *= edit_.extent(i);
       along |= bit(i) & outputs_;
     }
-    columns += walked;
+    columns += std::min(walked, a.elements * bytes);  // windows overlap
   }
   const auto l2 = static_cast<double>(edit_.machine().l2_bytes);
   const double tile = static_cast<double>(vectors) * bytes_of_vector();
-  if (along == 0 || columns <= l2 || rows + tile > l2 * kPartOfSecond) return;
+  if (along == 0 || columns <= l2 * kColumnsHeld || rows + tile > l2 * kPartOfSecond) return;
   std::vector<int64_t> first, order;  // without what lanes and registers have whole
   for (RangeSet set = along; set; set &= set - 1) {
     const int64_t at = edit_.number(static_cast<size_t>(std::countr_zero(set)));
