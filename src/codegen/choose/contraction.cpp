@@ -371,7 +371,8 @@ double Contraction::bytes_of_vector() const {
 }
 
 // Columns that are walked for every tile of rows, and that the second level of cache does not hold
-// beside all else, are walked once, where that level holds all rows and the steps of a tile of columns.
+// beside all else, are walked once, where that level holds all rows and the steps of a tile of
+// columns.
 void Contraction::walk_far_columns_once(int64_t vectors) {
   if (!row() || !edit_.is_loop(edit_.number(row_))) return;
   double columns = 0, rows = 0;  // bytes

@@ -622,7 +622,8 @@ TEST_F(ChoiceTest, RowsFillATileWhoseLanesAreStoredApart) {
             "r_7_2_5_3_192_7_11_16");
 }
 
-// An image that the second level of cache does not hold beside all else is read once, for all channels.
+// An image that the second level of cache does not hold beside all else is read once, for all
+// channels.
 TEST_F(ChoiceTest, ColumnsFromBeyondTheSecondLevelAreReadOnce) {
   const auto list = [&](int64_t size) {
     const Tensor x = make_placeholder(context_, kFloat32, {1, 146, size});
