@@ -14,7 +14,7 @@ namespace {
 
 // A kernel's indices divide by a few numbers at the most.
 constexpr int kSplitsMax = 16;
-constexpr int64_t kTurnsMax = 8;  // of values that take turns from some place on
+constexpr int64_t kTurnsMax = 8;  // of values that take turns from any place on
 
 std::optional<std::pair<UOp, int64_t>> find_exact_divisor(const Kernel& kernel) {
   for (const UOp& u : topological(kernel.roots)) {
@@ -60,7 +60,7 @@ std::optional<DividedRange> divided_range(const UOp& u) {
   if (r.op() != Op::Range || !r.src(0).is_const() || c < 2 || (has_offset && c > kTurnsMax))
     return std::nullopt;
   if (r.src(0).const_int() <= c) return std::nullopt;
-  return DividedRange{r, has_offset ? u.src(0).src(1).const_int() : 0, c};
+  return DividedRange{r, c};
 }
 
 Kernel split_at_exact_divisors(const Kernel& kernel) {

@@ -8,15 +8,13 @@
 
 namespace tiny {
 
-// (r + offset) // c or (r + offset) % c.
 struct DividedRange {
   UOp range;
-  int64_t offset = 0;
   int64_t divisor = 0;
 };
 
-// Of a range whose size is known, by less than that; offsets only of turns that a few values take,
-// which are written apart.
+// Of r // c and r % c, where r's size is known and more than c.  Of (r + offset) // c and
+// (r + offset) % c too, where c is so small that the steps of a turn may be written apart.
 std::optional<DividedRange> divided_range(const UOp& u);
 
 // r // c and r % c, where c divides r's size: r becomes two ranges.
