@@ -29,7 +29,7 @@ constexpr int64_t kTileMax = 8;
 constexpr int kRestsMax = 8;
 
 // Whether a load has the quotient and the remainder of `r` by `c` as indices: it lies in panels,
-// the last of which may be a part of one.
+// the last of which may be a part of one, or the first.
 bool is_read_in_panels(std::span<const UOp> order, const UOp& r, int64_t c) {
   const auto is = [&](const UOp& u, Op op) {
     return u.op() == op && u.src(0) == r && u.src(1).is_const_int(c);
@@ -53,13 +53,11 @@ std::optional<std::pair<UOp, int64_t>> find_divisor(const Kernel& kernel) {
     });
   };
   for (const UOp& u : order) {
-    if ((u.op() != Op::FloorDiv && u.op() != Op::FloorMod) || !u.src(1).is_const()) continue;
-    const UOp& r = u.src(0);
-    const int64_t c = u.src(1).const_int();
-    if (r.op() != Op::Range || !r.src(0).is_const() || c < 2) continue;
-    if (r.src(0).const_int() <= c) continue;
+    const auto divided = divided_range(u);
+    if (!divided) continue;
+    const auto& [r, c] = *divided;
     const bool tiles = c <= kTileMax && u.op() == Op::FloorMod && !is_reduced(kernel, r);
-    if ((tiles && chooses(u)) || is_read_in_panels(order, r, c)) return std::pair(UOp(r), c);
+    if ((tiles && chooses(u)) || is_read_in_panels(order, u.src(0), c)) return std::pair(r, c);
   }
   return std::nullopt;
 }

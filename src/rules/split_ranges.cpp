@@ -14,15 +14,13 @@ namespace {
 
 // A kernel's indices divide by a few numbers at the most.
 constexpr int kSplitsMax = 16;
+constexpr int64_t kTurnsMax = 8;  // of values that take turns from any place on
 
 std::optional<std::pair<UOp, int64_t>> find_exact_divisor(const Kernel& kernel) {
   for (const UOp& u : topological(kernel.roots)) {
-    if ((u.op() != Op::FloorDiv && u.op() != Op::FloorMod) || !u.src(1).is_const()) continue;
-    const UOp& r = u.src(0);
-    const int64_t c = u.src(1).const_int();
-    if (r.op() != Op::Range || !r.src(0).is_const() || c < 2) continue;
-    const int64_t size = r.src(0).const_int();
-    if (size > c && size % c == 0) return std::pair(UOp(r), c);
+    const auto divided = divided_range(u);
+    if (divided && divided->range.src(0).const_int() % divided->divisor == 0)
+      return std::pair(divided->range, divided->divisor);
   }
   return std::nullopt;
 }
@@ -52,6 +50,18 @@ void split(Kernel& kernel, const UOp& range, int64_t steps) {
 }
 
 }  // namespace
+
+std::optional<DividedRange> divided_range(const UOp& u) {
+  if ((u.op() != Op::FloorDiv && u.op() != Op::FloorMod) || !u.src(1).is_const())
+    return std::nullopt;
+  const int64_t c = u.src(1).const_int();
+  const bool has_offset = u.src(0).op() == Op::Add && u.src(0).src(1).is_const();
+  const UOp& r = has_offset ? u.src(0).src(0) : u.src(0);
+  if (r.op() != Op::Range || !r.src(0).is_const() || c < 2 || (has_offset && c > kTurnsMax))
+    return std::nullopt;
+  if (r.src(0).const_int() <= c) return std::nullopt;
+  return DividedRange{r, c};
+}
 
 Kernel split_at_exact_divisors(const Kernel& kernel) {
   Kernel out = kernel;

@@ -1,9 +1,21 @@
 // Ranges split where kernels divide them, so that indices are ranges.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+
 #include "ir/kernel.h"
 
 namespace tiny {
+
+struct DividedRange {
+  UOp range;
+  int64_t divisor = 0;
+};
+
+// Of r // c and r % c, where r's size is known and more than c.  Of (r + offset) // c and
+// (r + offset) % c too, where c is so small that the steps of a turn may be written apart.
+std::optional<DividedRange> divided_range(const UOp& u);
 
 // r // c and r % c, where c divides r's size: r becomes two ranges.
 Kernel split_at_exact_divisors(const Kernel& kernel);

@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "ir/build.h"
+#include "tensor/create.h"
 #include "tensor/elementwise.h"
 #include "tensor/joining.h"
 #include "tensor/movement.h"
@@ -62,10 +63,33 @@ Dim inner_elements(const Tensor& a, int64_t axis) {
 // Lanes lie along what is inside of the axis where there is enough of it.
 constexpr int64_t kInnerMin = 8;
 
+// So many rows are summed one after the other by one kernel, which reads each once.
+constexpr int64_t kWholeRows = 2 * kBlock;
+
 int64_t rows_of_block(int64_t n) {
-  for (int64_t rows = std::min(kBlock, n / 2); rows > 1; --rows)
+  for (int64_t rows = kBlock; rows > 1; --rows)
     if (n % rows == 0) return rows;
   return 1;
+}
+
+// Running sums of rows, one after the other; those of a block from the sum `before` it.
+Tensor sums_of_rows(const Tensor& a, int64_t axis, bool exclusive, bool reverse,
+                    const std::optional<Tensor>& before) {
+  const int64_t rows = a.shape()[static_cast<size_t>(axis)].value();
+  std::vector<Tensor> sums(static_cast<size_t>(rows));
+  std::optional<Tensor> sum;
+  for (int64_t i = 0; i < rows; ++i) {
+    const int64_t at = reverse ? rows - 1 - i : i;
+    const Tensor row = slice_axis(a, axis, at, at + 1);
+    const std::optional<Tensor> next = sum ? add(*sum, row) : row;
+    const std::optional<Tensor>& part = exclusive ? sum : next;
+    sums[static_cast<size_t>(at)] = part && before ? add(*before, *part)
+                                    : part         ? *part
+                                    : before       ? *before
+                                             : full(row.context_ref(), row.dtype(), row.shape(), 0);
+    sum = next;
+  }
+  return concat(sums, axis);
 }
 
 // Running sums along any axis, from its end if `reverse`: those of a block's rows one after the
@@ -73,8 +97,9 @@ int64_t rows_of_block(int64_t n) {
 Tensor running_rows(const Tensor& a, int64_t axis, bool exclusive, bool reverse) {
   const auto along = static_cast<size_t>(axis);
   const int64_t n = a.shape()[along].value();
+  if (n <= kWholeRows) return sums_of_rows(a, axis, exclusive, reverse, {});
   const int64_t rows = rows_of_block(n);
-  if (rows == 1 && n > kBlock) {
+  if (rows == 1) {
     Shape none(static_cast<size_t>(a.rank()), Dim(0));
     Shape more = none;
     more[along] = round_up(n, kBlock) - n;
@@ -83,27 +108,13 @@ Tensor running_rows(const Tensor& a, int64_t axis, bool exclusive, bool reverse)
     const Dim first = reverse ? more[along] : Dim(0);
     return slice_axis(sums, axis, first, first + n);
   }
-  if (rows == 1) {
-    const Tensor turned = transpose(reverse ? flip(a, {axis}) : a, axis, -1);
-    const Tensor sums = transpose(running(turned, exclusive), axis, -1);
-    return reverse ? flip(sums, {axis}) : sums;
-  }
   Shape shape = a.shape();
   shape[along] = n / rows;
   shape.insert(shape.begin() + axis + 1, Dim(rows));
   const Tensor blocks = reshape(a, shape);
   const Tensor totals = reduce_as_is(blocks, Op::Add, {axis + 1}, true);
   const Tensor before = running_rows(totals, axis, true, reverse);
-  std::vector<Tensor> sums(static_cast<size_t>(rows), before);
-  std::optional<Tensor> sum;
-  for (int64_t i = 0; i < rows; ++i) {
-    const int64_t at = reverse ? rows - 1 - i : i;
-    if (exclusive && sum) sums[static_cast<size_t>(at)] = add(before, *sum);
-    const Tensor row = slice_axis(blocks, axis + 1, at, at + 1);
-    sum = sum ? add(*sum, row) : row;
-    if (!exclusive) sums[static_cast<size_t>(at)] = add(before, *sum);
-  }
-  return reshape(concat(sums, axis + 1), a.shape());
+  return reshape(sums_of_rows(blocks, axis + 1, exclusive, reverse, before), a.shape());
 }
 
 }  // namespace

@@ -23,6 +23,17 @@ class SplitRanges : public testing::GraphTest {
     EXPECT_EQ(schedule.kernels.size(), 1U);
     return schedule.kernels.front().kernel;
   }
+  // The kernel that stores [6, columns] of values that `turns` rows take turns in, from the second
+  // on.
+  Kernel of_turns(int64_t turns, int64_t columns) {
+    const Tensor rows = permute(given({turns, 6, 40}), {1, 2, 0});
+    const Tensor all = reshape(rows, to_shape({6, 40 * turns}));
+    const Tensor cut = shrink(all, {0, 1}, {6, 1 + columns});
+    const UOp wanted = cut.graph().make(Op::Contiguous, {cut.node()});
+    const Schedule schedule = make_schedule({&wanted, 1}, avx512_machine());
+    EXPECT_EQ(schedule.kernels.size(), 1U);
+    return schedule.kernels.front().kernel;
+  }
   static Ints sizes_of(const Kernel& kernel) {
     Ints sizes;
     for (const KernelRange& r : kernel.ranges) sizes.push_back(r.range.src(0).const_int());
@@ -51,6 +62,24 @@ TEST_F(SplitRanges, ADivisorThatLeavesARestMakesNone) {
   const Kernel same = split_at_exact_divisors(kernel);
   EXPECT_EQ(sizes_of(same), sizes_of(kernel));
   EXPECT_TRUE(same.roots == kernel.roots);
+}
+
+// What remains is divided by the short range alone: each of its steps has a place of its own.
+TEST_F(SplitRanges, TurnsFromTheMiddleAreARange) {
+  const Kernel kernel = of_turns(3, 87);
+  ASSERT_EQ(sizes_of(kernel), (Ints{6, 87}));
+  const Kernel split = split_at_exact_divisors(kernel);
+  ASSERT_EQ(sizes_of(split), (Ints{6, 29, 3}));
+  for (const UOp& u : topological(split.roots)) {
+    const bool is_divided = u.op() == Op::FloorDiv || u.op() == Op::FloorMod;
+    EXPECT_FALSE(is_divided && reaches(u, split.ranges[1].range)) << to_string(split);
+  }
+}
+
+TEST_F(SplitRanges, ManyTurnsFromTheMiddleStay) {
+  const Kernel kernel = of_turns(16, 320);
+  ASSERT_TRUE(divides(kernel));
+  EXPECT_EQ(sizes_of(split_at_exact_divisors(kernel)), sizes_of(kernel));
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ void expect_sums(const Ref<Context>& context, int64_t n, int64_t inner, bool exc
 TEST(Cumsum, AddsUpAlongAnAxisOfAnyLength) {
   for (const testing::Machine& machine : testing::kMachines) {
     const Ref<Context> context = testing::new_context(machine.device, machine.isa);
-    for (const int64_t n : {1, 2, 3, 13, 16, 30, 31, 90, 300})
+    for (const int64_t n : {1, 2, 3, 13, 16, 31, 32, 34, 90, 300})
       for (const int64_t inner : {1, 8, 19})
         for (const bool exclusive : {false, true}) expect_sums(context, n, inner, exclusive, false);
   }
@@ -46,7 +46,7 @@ TEST(Cumsum, AddsUpAlongAnAxisOfAnyLength) {
 
 TEST(Cumsum, AddsUpFromTheEnd) {
   const Ref<Context> context = testing::new_context("cpu");
-  for (const int64_t n : {1, 13, 31, 90})
+  for (const int64_t n : {1, 13, 31, 37, 90})
     for (const int64_t inner : {1, 8})
       for (const bool exclusive : {false, true}) expect_sums(context, n, inner, exclusive, true);
 }

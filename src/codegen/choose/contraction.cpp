@@ -33,6 +33,7 @@ constexpr int64_t kFoldedRows = 4;        // rows of sums whose lanes are folded
 constexpr int64_t kFoldedRowVectors = 2;  // with so many vectors of each
 constexpr int64_t kApartVectors = 2;      // of a tile whose lanes are stored apart
 constexpr double kPartOfSecond = 0.75;    // level of cache, for rows that all columns meet
+constexpr double kColumnsHeld = 0.5;      // of that level: more columns come from beyond it
 constexpr double kFarRows = 1e-3;         // what rows far apart lose, for each doubling
 constexpr double kBorderRows = 0.5;       // what all rows lose where each is at a border
 
@@ -121,6 +122,14 @@ bool Contraction::is_stored_along(size_t row) const {
   });
 }
 
+// The vectors of a tile of a panel.  Lanes that are stored apart need a line each.
+int64_t Contraction::panel_vectors_max() const {
+  const bool is_apart = std::ranges::any_of(edit_.table().accesses, [&](const AccessInfo& a) {
+    return a.store && a.strides[lane_] != 1;
+  });
+  return is_apart ? kApartVectors : kVectorsMax;
+}
+
 // The output range whose steps reuse the vectors that are loaded along `lane_`: the one that
 // fills register tiles best, of equals the one whose steps lie closest.  Elements that are stored
 // one by one count beside the steps of their sums.
@@ -131,6 +140,7 @@ void Contraction::choose_row() {
     if (!(outputs_ & bit(i)) && edit_.kernel().ranges[i].reduced) steps *= edit_.extent(i);
     can_turn |= (outputs_ & bit(i)) && is_stored_along(i);
   }
+  const TileCost cost{panel_vectors_max(), 0};
   double best_score = 0;
   for (size_t i = 0; i < edit_.kernel().ranges.size(); ++i) {
     if (!(outputs_ & bit(i)) || i == lane_ || edit_.most(i) < 2) continue;
@@ -143,7 +153,7 @@ void Contraction::choose_row() {
         step = std::max(step, std::abs(a.strides[i]));
     }
     if (!reuses) continue;
-    double score = register_tile(edit_, edit_.extent(i), edit_.extent(lane_), {}).score /
+    double score = register_tile(edit_, edit_.extent(i), edit_.extent(lane_), cost).score /
                    (1 + kFarRows * std::log2(1.0 + static_cast<double>(step)));
     if (can_turn && !is_stored_along(i)) score /= 1 + kStepsOfStore / steps;
     score /= 1 + kBorderRows * share_at_borders(edit_, lane_, i);
@@ -332,10 +342,7 @@ bool Contraction::walk_rows() {
 
 bool Contraction::pack_panels() {
   if (!row() || edit_.most(lane_) < edit_.lanes()) return false;
-  // Lanes that are stored apart need a line each.
-  TileCost cost{kVectorsMax, kPanelBytes};
-  for (const AccessInfo& a : edit_.table().accesses)
-    if (a.store && a.strides[lane_] != 1) cost.vectors_max = kApartVectors;
+  const TileCost cost{panel_vectors_max(), kPanelBytes};
   const RegisterTile tile = register_tile(edit_, edit_.extent(row_), edit_.extent(lane_), cost);
   PackedPanel panel(edit_, words_, reduction_, {lane_, row_, outputs_ | reduction_.own, tile});
   return panel.run();
@@ -363,8 +370,9 @@ double Contraction::bytes_of_vector() const {
   return bytes;
 }
 
-// Columns that are walked for every tile of rows, and that the second level of cache does not hold,
-// are walked once, where that level holds all rows and the steps of a tile of columns.
+// Columns that are walked for every tile of rows, and that the second level of cache does not hold
+// beside all else, are walked once, where that level holds all rows and the steps of a tile of
+// columns.
 void Contraction::walk_far_columns_once(int64_t vectors) {
   if (!row() || !edit_.is_loop(edit_.number(row_))) return;
   double columns = 0, rows = 0;  // bytes
@@ -382,11 +390,11 @@ void Contraction::walk_far_columns_once(int64_t vectors) {
       walked *= edit_.extent(i);
       along |= bit(i) & outputs_;
     }
-    columns += walked;
+    columns += std::min(walked, a.elements * bytes);  // windows overlap
   }
   const auto l2 = static_cast<double>(edit_.machine().l2_bytes);
   const double tile = static_cast<double>(vectors) * bytes_of_vector();
-  if (along == 0 || columns <= l2 || rows + tile > l2 * kPartOfSecond) return;
+  if (along == 0 || columns <= l2 * kColumnsHeld || rows + tile > l2 * kPartOfSecond) return;
   std::vector<int64_t> first, order;  // without what lanes and registers have whole
   for (RangeSet set = along; set; set &= set - 1) {
     const int64_t at = edit_.number(static_cast<size_t>(std::countr_zero(set)));

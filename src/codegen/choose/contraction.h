@@ -40,6 +40,7 @@ class Contraction {
   void choose_lane();
   double ops_of_sums() const;
   bool is_stored_along(size_t row) const;
+  int64_t panel_vectors_max() const;
   void choose_row();
   double loads_of_columns() const;
   double bytes_in_pages(double uses) const;

@@ -32,7 +32,7 @@ class Elementwise {
   uint64_t choosing_ranges() const;
   void unroll_choices(uint64_t choices);
   void lengthen_runs(size_t lane, uint64_t unrolled);
-  bool is_across(size_t lane, size_t row) const;
+  bool is_across(size_t lane, size_t row, bool is_whole) const;
   bool is_stored_by(size_t range, int64_t stride) const;
   int64_t rows_of_square(size_t lane, size_t row, int64_t rows);
   bool turn_squares();
@@ -95,18 +95,19 @@ void Elementwise::lengthen_runs(size_t lane, uint64_t unrolled) {
   }
 }
 
-// Whether lanes along `lane` read side by side what stores have side by side along `row`.
-bool Elementwise::is_across(size_t lane, size_t row) const {
+// Whether lanes along `lane` read side by side what stores have side by side along `row`; each step
+// of that may be read anywhere if `is_whole`, where all of its steps are written apart.
+bool Elementwise::is_across(size_t lane, size_t row, bool is_whole) const {
   const int64_t columns = std::min(edit_.most(lane), edit_.lanes());
   const int64_t rows = std::min(edit_.most(row), edit_.lanes());
   bool reads = false;
   for (const AccessInfo& a : edit_.table().accesses) {
     const int64_t along = a.strides[lane];
-    if (along == kOpaqueStride || a.strides[row] == kOpaqueStride) return false;
+    if (along == kOpaqueStride || (a.strides[row] == kOpaqueStride && !is_whole)) return false;
     if (a.store) {
       if (a.strides[row] != 1 || std::abs(along) < rows) return false;
     } else if (along == 1) {
-      reads |= std::abs(a.strides[row]) >= columns;
+      reads |= a.strides[row] == kOpaqueStride || std::abs(a.strides[row]) >= columns;
     } else if (along != 0) {
       return false;
     }
@@ -154,7 +155,7 @@ bool Elementwise::turn_squares() {
   for (size_t lane = 0; lane < edit_.kernel().ranges.size(); ++lane)
     for (size_t row = 0; row < edit_.kernel().ranges.size(); ++row) {
       const int64_t columns = edit_.most(lane);
-      if (lane == row || !is_across(lane, row)) continue;
+      if (lane == row || !is_across(lane, row, false)) continue;
       if (columns < rows && 2 * columns < edit_.lanes()) continue;
       const int64_t inner = rows_of_square(lane, row, rows);
       if (inner < 0) continue;
@@ -178,7 +179,8 @@ bool Elementwise::weave_rows() {
     for (size_t row = 0; row < edit_.kernel().ranges.size(); ++row) {
       const int64_t size = edit_.const_extent(row);
       if (lane == row || !are_woven(size, edit_.lanes(), size)) continue;
-      if (edit_.most(lane) < edit_.lanes() || !is_stored_by(lane, size) || !is_across(lane, row))
+      if (edit_.most(lane) < edit_.lanes() || !is_stored_by(lane, size) ||
+          !is_across(lane, row, true))
         continue;
       edit_.vector_tile(lane, 1);
       edit_.kind(OptionKind::Upcast, edit_.number(row));

@@ -632,7 +632,17 @@ TEST_F(ChoiceTest, LanesThatCostAboutAsMuchAreBothTried) {
   EXPECT_EQ(list.find("STAGE p0"), std::string::npos) << list;
 }
 
-// An image that the second level of cache does not hold is read once, for all channels.
+// Rows are chosen for the tile that they get: two vectors where lanes are stored apart, which five
+// rows leave waiting for their sums.
+TEST_F(ChoiceTest, RowsFillATileWhoseLanesAreStoredApart) {
+  const Tensor x = make_placeholder(context_, kFloat32, {2, 192, 5, 33});
+  const Window options{{1, 1}, {}, {0, 3}, {0, 3}};
+  EXPECT_EQ(loops(x, conv(x, constant({100, 192, 1, 7}), Tensor(), options), 0),
+            "r_7_2_5_3_192_7_11_16");
+}
+
+// An image that the second level of cache does not hold beside all else is read once, for all
+// channels.
 TEST_F(ChoiceTest, ColumnsFromBeyondTheSecondLevelAreReadOnce) {
   const auto list = [&](int64_t size) {
     const Tensor x = make_placeholder(context_, kFloat32, {1, 146, size});
@@ -642,6 +652,11 @@ TEST_F(ChoiceTest, ColumnsFromBeyondTheSecondLevelAreReadOnce) {
   const int64_t held = context_->backend().machine().l2_bytes / (146 * 4);
   EXPECT_NE(list(2 * held).find("ORDER r1 r0"), std::string::npos) << list(2 * held);
   EXPECT_EQ(list(held / 4).find("ORDER r1 r0"), std::string::npos) << list(held / 4);
+  // It is not alone there.
+  const int64_t nearly = context_->backend().machine().l2_bytes / (319 * 4) - 66;
+  const Tensor x = make_placeholder(context_, kFloat32, {1, 319, nearly});
+  const std::string once = options(x, conv(x, constant({39, 319, 1}), Tensor(), {}), 0);
+  EXPECT_NE(once.find("ORDER r1 r0"), std::string::npos) << once;
 }
 
 // Rows half a page off share sets with every second one only: more of them are walked at once.

@@ -51,6 +51,20 @@ TEST_F(ElementwiseChoiceTest, EveryOrderOfAxesIsNearACopy) {
   }
 }
 
+// Rows that take turns are woven wherever the turns begin, and where the last are left out.
+TEST_F(ElementwiseChoiceTest, TurnsFromTheMiddleAreNearACopy) {
+  constexpr double kNear = 4;
+  for (const int64_t turns : {2, 3}) {
+    const Tensor all =
+        reshape(permute(input({turns, 12, 50, 40}), {1, 2, 3, 0}), to_shape({12, 50, 40 * turns}));
+    for (const int64_t end : {40 * turns, 40 * turns - turns + 1}) {
+      const Tensor cut = shrink(all, {0, 0, 1}, {12, 50, end});
+      EXPECT_LT(seconds(neg(cut)), kNear * seconds(neg(input({12, 50, end - 1}))))
+          << turns << " turns to " << end << ": " << to_text(chosen(neg(cut)).options);
+    }
+  }
+}
+
 // As many lanes as a vector holds indices, where all but the gathered load lies side by side.
 TEST_F(ElementwiseChoiceTest, GathersHaveLanes) {
   const Tensor index = make_placeholder(context_, kInt64, {100, 254});
