@@ -270,8 +270,8 @@ tiny::Dim Importer::computed_size(const Tensor& count, const tiny::Dim& most, co
   return add_size(count, upper_bound(most), is_open(most), node);
 }
 
-tiny::Dim Importer::open_size(const Tensor& count, const Node& node) {
-  return add_size(count, kOpenSizeMax, true, node);
+tiny::Dim Importer::open_size(const Tensor& count, const Node& node, int64_t most) {
+  return add_size(count, most, true, node);
 }
 
 tiny::Dim Importer::add_size(const Tensor& count, int64_t most, bool is_open, const Node& node) {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "engine/storage.h"
+#include "ir/open_size.h"
 #include "onnx/import/call.h"
 #include "onnx/model.h"
 #include "onnx/texts.h"
@@ -97,8 +98,8 @@ class Importer {
   // A size that the run computes: `count` (int64, one element), at most `most`; `node` is whose.  A
   // number where no input's elements decide it; Error{Unsupported} where none can be computed.
   tiny::Dim computed_size(const Tensor& count, const tiny::Dim& most, const Node& node);
-  // The same of one that nothing bounds.
-  tiny::Dim open_size(const Tensor& count, const Node& node);
+  // The same of one that nothing bounds, or no number that memory is to be for.
+  tiny::Dim open_size(const Tensor& count, const Node& node, int64_t most = kOpenSizeMax);
   // Whether a size is one of these, known by its greatest value before.
   bool is_computed(const tiny::Dim& size) const;
   // Whether there are such in it that nothing bounds.

@@ -564,6 +564,95 @@ def operators_over_what_was_found():
             both.check(rng.standard_normal((MANY, 8)).astype(np.float32), rng.permutation(MANY) < count, tolerance=1e-4)
 
 
+def number(given, made):
+    """One integer, [1], that only the run knows."""
+    return [as_integers(given, f"{made}s"), node("ReduceSum", [f"{made}s"], [made], keepdims=1)]
+
+
+def sent_back(both, arrays, text):
+    for model in both.ours:
+        try:
+            model.run(arrays)
+        except tiny.Error as error:
+            assert text in str(error), str(error)
+        else:
+            raise AssertionError("no error")
+
+
+def slices_that_begin_where_data_says():
+    rng = np.random.default_rng(18)
+    both = Both([*number("a", "b"), *number("c", "e"), node("Slice", ["x", "b", "far", "first"], ["y"]),
+                 node("Slice", ["x", "b", "e", "first"], ["z"]), node("Slice", ["x", "b", "e", "first", "two"], ["s"]),
+                 node("Slice", ["x", "b", "e", "first", "back"], ["r"]), node("Slice", ["x", "b", "before", "first", "back"], ["t"]),
+                 node("Slice", ["x", "last", "e", "first", "back3"], ["u"]), node("Exp", ["y"], ["v"])],
+                [("a", FLOAT, (MANY,)), ("c", FLOAT, (MANY,)), ("x", FLOAT, (9, 4))], [(name, FLOAT, 2) for name in "yzsrtuv"],
+                first=np.int64([0]), far=np.int64([2**62]), two=np.int64([2]), back=np.int64([-1]), before=np.int64([-(2**63)]),
+                last=np.int64([-1]), back3=np.int64([-3]))
+    for begin, end in ((0, 9), (3, 5), (5, 3), (-4, -1), (-100, 100), (8, 9), (100, -100), (1, 8), (-9, -100), (-100, -100)):
+        both.check(among_many(begin), among_many(end), rng.standard_normal((9, 4)).astype(np.float32))
+
+
+def slices_backwards_from_before_the_axis():
+    for begin, end in ((-100, -100), (-100, 3), (-10, -20), (0, -10), (-9, -11), (-1, -3)):
+        both = Both([node("Slice", ["x", "b", "e", "axis", "step"], ["y"])], [("x", FLOAT, (9, 4))], [("y", FLOAT, 2)],
+                    b=np.int64([begin]), e=np.int64([end]), axis=np.int64([0]), step=np.int64([-1]))
+        both.check(np.random.default_rng(19).standard_normal((9, 4)).astype(np.float32))
+
+
+def slices_of_what_was_found():
+    rng = np.random.default_rng(20)
+    both = Both([node("Compress", ["x", "c"], ["y"], axis=0), node("Compress", ["x", "d"], ["q"], axis=0), node("Shape", ["q"], ["s"], end=1),
+                 node("Neg", ["s"], ["n"]), node("Slice", ["y", "s", "far", "first"], ["behind"]), node("Slice", ["y", "n", "far", "first"], ["least"]),
+                 node("Slice", ["y", "three", "far", "first"], ["last"]), node("Slice", ["y", "first", "s", "first"], ["head"])],
+                [("x", FLOAT, (40, 3)), ("c", BOOL, (40,)), ("d", BOOL, (40,))],
+                [(name, FLOAT, 2) for name in ("behind", "least", "last", "head")],
+                first=np.int64([0]), far=np.int64([2**62]), three=np.int64([-3]))
+    for count, other in ((10, 3), (3, 10), (40, 40), (2, 1), (1, 0), (40, 7)):
+        both.check(rng.standard_normal((40, 3)).astype(np.float32), rng.permutation(40) < count, rng.permutation(40) < other)
+    both = Both([*number("a", "n"), *number("b", "from"), *number("c", "to"), node("Squeeze", ["n"], ["count"]),
+                 node("Range", ["zero", "count", "one"], ["r"]), node("Slice", ["r", "from", "to", "first"], ["t"]),
+                 node("Slice", ["r", "from", "far", "first"], ["u"]), node("Slice", ["r", "three", "far", "first"], ["v"]),
+                 node("Slice", ["r", "to", "from", "first", "back"], ["w"])],
+                [(name, FLOAT, (MANY,)) for name in "abc"], [(name, INT64, 1) for name in "tuvw"],
+                first=np.int64([0]), far=np.int64([2**62]), three=np.int64([-3]), zero=np.int64(0), one=np.int64(1), back=np.int64([-2]))
+    for numbers in ((10, 3, 7), (1000, -7, 999), (2, 1, 2), (5, 0, 50), (100, 20, 60), (0, 0, 0)):
+        both.check(*(among_many(one) for one in numbers))
+
+
+def splits_as_data_says():
+    rng = np.random.default_rng(21)
+    both = Both([*number("a", "p"), *number("b", "q"), *number("c", "r"), node("Concat", ["p", "q", "r"], ["s"], axis=0),
+                 node("Split", ["x", "s"], ["u", "v", "w"], axis=0, name="parts"), node("Exp", ["v"], ["m"])],
+                [*((name, FLOAT, (MANY,)) for name in "abc"), ("x", FLOAT, (9, 4))], [(name, FLOAT, 2) for name in "uvwm"])
+    x = rng.standard_normal((9, 4)).astype(np.float32)
+    for sizes in ((3, 3, 3), (0, 9, 0), (9, 0, 0), (1, 2, 6)):
+        both.check(*(among_many(one) for one in sizes), x)
+    for sizes in ((3, 3, 4), (3, 3, 2), (-1, 5, 5), (10, 0, -1)):
+        sent_back(both, [*(among_many(one) for one in sizes), x], 'the size "#parts')
+    both = Both([node("Compress", ["x", "c"], ["y"], axis=0), node("Split", ["y"], ["u", "v", "w", "t"], axis=0, num_outputs=4)],
+                [("x", FLOAT, (40, 3)), ("c", BOOL, (40,))], [(name, FLOAT, 2) for name in "uvwt"])
+    for count in (4, 8, 7, 40, 39, 10, 13):
+        both.check(rng.standard_normal((40, 3)).astype(np.float32), rng.permutation(40) < count)
+
+
+def reshapes_as_data_says():
+    rng = np.random.default_rng(22)
+    inputs = [("a", FLOAT, (MANY,)), ("b", FLOAT, (MANY,)), ("x", FLOAT, (6, 4))]
+    asked = [*number("a", "p"), *number("b", "q"), node("Concat", ["p", "q"], ["s"], axis=0)]
+    both = Both([*asked, node("Reshape", ["x", "s"], ["y"]), node("Concat", ["p", "rest"], ["s2"], axis=0), node("Reshape", ["x", "s2"], ["z"]),
+                 node("Concat", ["s", "rest"], ["s3"], axis=0), node("Reshape", ["x", "s3"], ["w"]),
+                 node("Concat", ["rest", "p"], ["s4"], axis=0), node("Reshape", ["x", "s4"], ["v"]), node("Softmax", ["v"], ["m"])],
+                inputs, [("y", FLOAT, 2), ("z", FLOAT, 2), ("w", FLOAT, 3), ("m", FLOAT, 2)], rest=np.int64([-1]))
+    x = rng.standard_normal((6, 4)).astype(np.float32)
+    for sizes in ((6, 4), (4, 6), (2, 12), (24, 1), (1, 24)):
+        both.check(*(among_many(one) for one in sizes), x)
+    both = Both([*asked, node("Reshape", ["x", "s"], ["y"], name="shaped")], inputs, [("y", FLOAT, 2)])
+    for sizes in ((-1, 4), (0, 4), (0, 0), (0, -1), (8, -1), (-1, 1)):
+        both.check(*(among_many(one) for one in sizes), x)
+    for sizes in ((5, 5), (-1, -1), (-1, 5), (7, -1)):
+        sent_back(both, [*(among_many(one) for one in sizes), x], 'the size "#shaped" is -1: what data says does not fit')
+
+
 TESTS = (non_zero_and_what_follows, a_number_has_no_coordinates, compress_along_axes, unique_rows, boxes_that_overlap, boxes_of_which_few_are_looked_at,
          boxes_among_those_that_were_found, how_many_boxes_is_an_input,
          one_size_decides_the_next, many_are_found_among_many_that_were_found, how_much_was_found_is_an_output, a_range_counts_what_was_found,
@@ -573,6 +662,8 @@ TESTS = (non_zero_and_what_follows, a_number_has_no_coordinates, compress_along_
          steps_over_what_was_found, unique_rows_of_what_was_found,
          loops_that_collect_until_they_end, loops_whose_rounds_differ_in_size,
          lengths_that_nothing_bounds, ranges_of_what_data_says, shapes_of_what_data_says, slices_that_end_where_data_says,
+         slices_that_begin_where_data_says, slices_backwards_from_before_the_axis, slices_of_what_was_found,
+         splits_as_data_says, reshapes_as_data_says,
          operators_over_what_was_found, loops_without_rounds, a_branch_of_another_rank_is_an_error_where_it_is_taken)  # fmt: skip
 
 if __name__ == "__main__":
