@@ -370,7 +370,13 @@ Tensors import_slice(Call& c) {
 // ---- Repeats.
 
 Tensors import_expand(Call& c) {
-  const Shape shape = c.sizes(1);
+  Shape shape = c.sizes(1);
+  const TensorShape from = c.in(0).shape();
+  const size_t more = shape.size() - std::min(shape.size(), from.size());
+  // The size of a first row of what may have none: there more than one have no place.
+  for (size_t i = more; i < shape.size(); ++i)
+    if (c.importer().is_computed(shape[i]) && upper_bound(shape[i]) == 1 && !from[i - more].is(1))
+      shape[i] = 1;
   return {expand(c.in(0), broadcast_shape(c.in(0).shape(), shape))};
 }
 

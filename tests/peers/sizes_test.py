@@ -653,6 +653,57 @@ def reshapes_as_data_says():
         sent_back(both, [*(among_many(one) for one in sizes), x], 'the size "#shaped" is -1: what data says does not fit')
 
 
+def pictures_of_sizes_that_were_found():
+    """Another size in every mode, by scales or to sizes; of axes that were found, and of such as stay."""
+    rng = np.random.default_rng(23)
+    ways = [({"mode": "nearest", "nearest_mode": rounds, "coordinate_transformation_mode": place}, scale)
+            for rounds, place, scale in (("floor", "asymmetric", 2), ("round_prefer_floor", "half_pixel", 1.5),
+                                         ("ceil", "half_pixel", 0.625), ("round_prefer_ceil", "align_corners", 2),
+                                         ("round_prefer_floor", "half_pixel_symmetric", 0.75))]
+    ways += [({"mode": mode, "coordinate_transformation_mode": place, "exclude_outside": outside}, scale)
+             for mode, place, outside, scale in (("linear", "half_pixel", 0, 2), ("linear", "align_corners", 0, 3), ("linear", "pytorch_half_pixel", 0, 0.5),
+                                                 ("cubic", "half_pixel", 0, 2), ("cubic", "asymmetric", 0, 1.3), ("cubic", "half_pixel", 1, 0.7))]
+    ways.append(({"mode": "linear", "antialias": 1}, 0.4))
+    for attributes, scale in ways:
+        # To the nearest of sizes whose share is no float either rounds its own way.
+        weighted = {"mode": "linear"} if attributes["mode"] == "nearest" else attributes | {"antialias": 0}
+        both = Both([node("Compress", ["x", "c"], ["y"], axis=2), node("Resize", ["y", "", "scales"], ["z"], **attributes),
+                     node("Resize", ["y", "", "", "sizes"], ["w"], **weighted),
+                     node("Compress", ["x", "c"], ["rows"], axis=2), node("Transpose", ["rows"], ["turned"], perm=[2, 0, 1, 3]),
+                     node("Resize", ["turned", "", "behind"], ["v"], **attributes)],
+                    [("x", FLOAT, (1, 2, 20, 5)), ("c", BOOL, (20,))], [("z", FLOAT, 4), ("w", FLOAT, 4), ("v", FLOAT, 4)],
+                    scales=np.float32([1, 1, scale, 1]), sizes=np.int64([1, 2, 13, 5]), behind=np.float32([1, 1, 1, 2]))
+        for count in (5, 20, 4, 13):
+            both.check(rng.standard_normal((1, 2, 20, 5)).astype(np.float32), rng.permutation(20) < count, tolerance=1e-4)
+    both = Both([*number("a", "n"), node("Concat", ["three", "n"], ["sizes"], axis=0),
+                 node("Resize", ["x", "", "", "sizes"], ["y"], mode="linear"), node("Resize", ["y", "", "scales"], ["z"], mode="cubic")],
+                [("a", FLOAT, (MANY,)), ("x", FLOAT, (1, 2, 3, 7))], [("y", FLOAT, 4), ("z", FLOAT, 4)],
+                three=np.int64([1, 2, 3]), scales=np.float32([1, 1, 1, 2]))
+    for count in (7, 3, 40, 1):
+        both.check(among_many(count), rng.standard_normal((1, 2, 3, 7)).astype(np.float32), tolerance=1e-4)
+
+
+def neighbours_and_sums_of_what_was_found():
+    """What the one slice has of an axis and the other: as many elements, if of other words."""
+    rng = np.random.default_rng(24)
+    both = Both([node("Compress", ["x", "c"], ["y"], axis=0), node("Slice", ["y", "one", "far", "zero"], ["next"]),
+                 node("Slice", ["y", "zero", "last", "zero"], ["before"]), node("Sub", ["next", "before"], ["d"]),
+                 node("Slice", ["y", "two", "last", "zero"], ["e"]), node("Slice", ["y", "one", "last2", "zero"], ["f"]), node("Mul", ["e", "f"], ["g"])],
+                [("x", FLOAT, (30, 3)), ("c", BOOL, (30,))], [("d", FLOAT, 2), ("g", FLOAT, 2)], zero=np.int64([0]),
+                one=np.int64([1]), two=np.int64([2]), far=np.int64([2**63 - 1]), last=np.int64([-1]), last2=np.int64([-2]))
+    for count in (9, 30, 3, 2, 1, 0):
+        both.check(rng.standard_normal((30, 3)).astype(np.float32), rng.permutation(30) < count)
+    # The mean of each group, as torch's index_add is written.
+    both = Both([node("Unique", ["ids"], ["u", "", "group"]), node("Shape", ["u"], ["n"]), node("Concat", ["n", "four"], ["shape"], axis=0),
+                 node("ConstantOfShape", ["shape"], ["zeros"]), node("Slice", ["zeros", "zero2", "first", "axes"], ["row"]), node("Shape", ["row"], ["r"]),
+                 node("Expand", ["x", "r"], ["updates"]), node("Unsqueeze", ["group", "one"], ["column"]), node("Shape", ["updates"], ["s"]),
+                 node("Expand", ["column", "s"], ["places"]), node("ScatterElements", ["zeros", "places", "updates"], ["sums"], axis=0, reduction="add")],
+                [("x", FLOAT, (None, 4)), ("ids", INT64, (None,))], [("sums", FLOAT, 2), ("u", INT64, 1)],
+                one=np.int64([1]), four=np.int64([4]), zero2=np.int64([0, 0]), first=np.int64([1, 2**63 - 1]), axes=np.int64([0, 1]))
+    for rows, groups in ((20, 5), (33, 12), (1, 1), (7, 1)):
+        both.check(rng.standard_normal((rows, 4)).astype(np.float32), rng.integers(0, groups, rows))
+
+
 TESTS = (non_zero_and_what_follows, a_number_has_no_coordinates, compress_along_axes, unique_rows, boxes_that_overlap, boxes_of_which_few_are_looked_at,
          boxes_among_those_that_were_found, how_many_boxes_is_an_input,
          one_size_decides_the_next, many_are_found_among_many_that_were_found, how_much_was_found_is_an_output, a_range_counts_what_was_found,
@@ -663,7 +714,7 @@ TESTS = (non_zero_and_what_follows, a_number_has_no_coordinates, compress_along_
          loops_that_collect_until_they_end, loops_whose_rounds_differ_in_size,
          lengths_that_nothing_bounds, ranges_of_what_data_says, shapes_of_what_data_says, slices_that_end_where_data_says,
          slices_that_begin_where_data_says, slices_backwards_from_before_the_axis, slices_of_what_was_found,
-         splits_as_data_says, reshapes_as_data_says,
+         splits_as_data_says, reshapes_as_data_says, pictures_of_sizes_that_were_found, neighbours_and_sums_of_what_was_found,
          operators_over_what_was_found, loops_without_rounds, a_branch_of_another_rank_is_an_error_where_it_is_taken)  # fmt: skip
 
 if __name__ == "__main__":
