@@ -299,7 +299,7 @@ void Run::read_sizes(uint32_t entry, size_t& next) {
     const ProgramVariable& v = p.variables[size.variable];
     const auto value = value_in<int64_t>(size.slot);
     require_in_range();
-    require(value >= v.min, Status::Shape, "the size \"", v.name, "\" is ", value,
+    require(value >= v.min, Status::Limit, "the size \"", v.name, "\" is ", value,
             ": what data says does not fit");
     require(value <= v.max, Status::Limit, "the size \"", v.name, "\" is ", value, "; it may be ",
             v.min, " to ", v.max);

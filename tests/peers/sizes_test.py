@@ -4,6 +4,8 @@ program serves all data.
     PYTHONPATH=build/release/bindings/python sizes_test.py [PATTERN]
 """
 
+import json
+import resource
 import sys
 
 import named_tests
@@ -704,6 +706,44 @@ def neighbours_and_sums_of_what_was_found():
         both.check(rng.standard_normal((rows, 4)).astype(np.float32), rng.integers(0, groups, rows))
 
 
+def ten_thousand_runs_of_other_sizes():
+    """Memory stays, nothing is compiled after the first; what is too much is an error, and the next run is right."""
+    nodes = [*number("a", "n"), *number("b", "s"), node("Squeeze", ["n"], ["count"]), node("Range", ["zero", "count", "one"], ["r"]),
+             node("Cast", ["r"], ["f"], to=FLOAT), node("Slice", ["f", "s", "far", "first"], ["t"]), node("CumSum", ["t", "zero"], ["c"])]
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info(name, FLOAT, [MANY]) for name in "ab"],
+                              [helper.make_tensor_value_info(name, FLOAT, ["n"]) for name in "tc"],
+                              [numpy_helper.from_array(np.asarray(value), name) for name, value in
+                               (("zero", np.int64(0)), ("one", np.int64(1)), ("first", np.int64([0])), ("far", np.int64([2**62])))])
+    context = tiny.Context(device="cpu", threads=1, memory_limit=1 << 20)
+    model = tiny.Model.load(context, helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10).SerializeToString())
+
+    def had_code():
+        had = json.loads(context.counters().text())
+        return had["kernels"]["compiled"] + had["kernels"]["cached"]
+
+    def run(count, begin):
+        got = [one.numpy() for one in model.run([among_many(count), among_many(begin)])]
+        assert got[0].shape == got[1].shape and (got[0] == np.arange(count, dtype=np.float32)[begin:]).all(), (count, begin)
+
+    rng = np.random.default_rng(25)
+    for number_of_run in range(10_000):
+        run(int(rng.integers(0, 3000)), int(rng.integers(-100, 200)))
+        if number_of_run == 99:
+            code = had_code()
+            resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert had_code() == code > 0, (had_code(), code)
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - resident  # KiB
+    assert grown < 4096, grown
+    for count, said in ((2**62, "the size"), (1 << 23, "memory_limit"), (1 << 22, "memory_limit")):
+        try:
+            model.run([among_many(count), among_many(0)])
+        except tiny.Error as error:
+            assert said in str(error), str(error)
+        else:
+            raise AssertionError(f"no error of {count} elements")
+        run(700, 3)
+
+
 TESTS = (non_zero_and_what_follows, a_number_has_no_coordinates, compress_along_axes, unique_rows, boxes_that_overlap, boxes_of_which_few_are_looked_at,
          boxes_among_those_that_were_found, how_many_boxes_is_an_input,
          one_size_decides_the_next, many_are_found_among_many_that_were_found, how_much_was_found_is_an_output, a_range_counts_what_was_found,
@@ -715,6 +755,7 @@ TESTS = (non_zero_and_what_follows, a_number_has_no_coordinates, compress_along_
          lengths_that_nothing_bounds, ranges_of_what_data_says, shapes_of_what_data_says, slices_that_end_where_data_says,
          slices_that_begin_where_data_says, slices_backwards_from_before_the_axis, slices_of_what_was_found,
          splits_as_data_says, reshapes_as_data_says, pictures_of_sizes_that_were_found, neighbours_and_sums_of_what_was_found,
+         ten_thousand_runs_of_other_sizes,
          operators_over_what_was_found, loops_without_rounds, a_branch_of_another_rank_is_an_error_where_it_is_taken)  # fmt: skip
 
 if __name__ == "__main__":
