@@ -127,8 +127,7 @@ Real kernel(const Real& distance, const ResizeOptions& options) {
   return chosen(is_below(x, value(1)), inner, chosen(is_below(x, value(2)), outer, value(0)));
 }
 
-// How many elements weigh something in one of the output: smoothing widens the kernel by as much as
-// the picture shrinks, to 1 / zoom.
+// By how much distances count less: smoothing widens the kernel by as much as the picture shrinks.
 double zoom_of(const Axis& a, const ResizeOptions& options) {
   return options.antialias ? std::min(a.scale, 1.0) : 1.0;
 }
@@ -146,6 +145,7 @@ struct Taps {
   Ints outside;  // 1 where the output element lies outside of the input
 };
 
+// How many elements weigh something in one of the output.
 int64_t width_of(double zoom, const ResizeOptions& options) {
   const double reach = (options.mode == Interpolation::Linear ? 1 : 2) / zoom;
   return 2 * static_cast<int64_t>(std::ceil(std::min(reach, kSizeMax)));
