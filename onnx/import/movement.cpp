@@ -42,40 +42,6 @@ bool keeps_another(const Call& c, const tiny::Dim& asked, const TensorShape& fro
   return decide_equal(asked, 0);
 }
 
-// 0 keeps a size unless `allow_zero`; one -1 takes what is left.
-Tensors reshape_as_asked(const Call& c, Shape shape, bool allow_zero) {
-  const Tensor& x = c.in(0);
-  const TensorShape from = x.shape();
-  int64_t open = -1;
-  tiny::Dim rest = 1;
-  for (size_t i = 0; i < shape.size(); ++i) {
-    if (!allow_zero && keeps_another(c, shape[i], from, i)) {
-      require(i < from.size(), Status::InvalidModel, "shape ", tiny::to_string(shape),
-              " keeps an axis that ", x.shape(), " has not");
-      shape[i] = from[i];
-    }
-    if (decide_equal(shape[i], -1)) {
-      require(open < 0, Status::InvalidModel, "shape ", tiny::to_string(shape),
-              " has two open sizes");
-      open = static_cast<int64_t>(i);
-    } else {
-      rest = rest * shape[i];
-    }
-  }
-  if (open >= 0) {
-    const tiny::Dim count = product(from);
-    const auto exact = divide_exactly(count, rest);
-    require(exact || (count.value() % rest.value() == 0 && !rest.is(0)), Status::InvalidModel,
-            "shape ", x.shape(), " cannot become ", tiny::to_string(shape));
-    shape[static_cast<size_t>(open)] = *exact;
-  }
-  return {reshaped(x, shape)};
-}
-
-Tensors import_reshape_attribute(Call& c) {
-  return reshape_as_asked(c, to_shape(c.ints_attr("shape", {})), false);
-}
-
 // As many elements as these sizes are, one after the other, which are as many as x has: that nobody
 // can tell of sizes that data says.
 Tensor reshaped_as_said(const Call& c, const Tensor& x, const Shape& shape) {
@@ -114,6 +80,43 @@ Tensors reshape_as_found(Call& c, Shape shape, bool allow_zero) {
       shape[i] = c.importer().open_size(slice_axis(checked, 0, at, at + 1), c.node(), most);
   }
   return {reshaped_as_said(c, x, shape)};
+}
+
+// 0 keeps a size unless `allow_zero`; one -1 takes what is left.
+Tensors reshape_as_asked(Call& c, Shape shape, bool allow_zero) {
+  const Tensor& x = c.in(0);
+  const TensorShape from = x.shape();
+  int64_t open = -1;
+  tiny::Dim rest = 1;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (!allow_zero && keeps_another(c, shape[i], from, i)) {
+      require(i < from.size(), Status::InvalidModel, "shape ", tiny::to_string(shape),
+              " keeps an axis that ", x.shape(), " has not");
+      shape[i] = from[i];
+    }
+    if (decide_equal(shape[i], -1)) {
+      require(open < 0, Status::InvalidModel, "shape ", tiny::to_string(shape),
+              " has two open sizes");
+      open = static_cast<int64_t>(i);
+    } else {
+      rest = rest * shape[i];
+    }
+  }
+  if (open >= 0) {
+    const tiny::Dim count = product(from);
+    const auto exact = divide_exactly(count, rest);
+    // Whether what is left of what a run finds is whole, only the run can tell.
+    if (!exact && c.has(1) && c.importer().is_computed(count))
+      return reshape_as_found(c, shape, allow_zero);
+    require(exact || (count.value() % rest.value() == 0 && !rest.is(0)), Status::InvalidModel,
+            "shape ", x.shape(), " cannot become ", tiny::to_string(shape));
+    shape[static_cast<size_t>(open)] = *exact;
+  }
+  return {reshaped(x, shape)};
+}
+
+Tensors import_reshape_attribute(Call& c) {
+  return reshape_as_asked(c, to_shape(c.ints_attr("shape", {})), false);
 }
 
 Tensors import_reshape(Call& c) {

@@ -653,6 +653,13 @@ def reshapes_as_data_says():
         both.check(*(among_many(one) for one in sizes), x)
     for sizes in ((5, 5), (-1, -1), (-1, 5), (7, -1)):
         sent_back(both, [*(among_many(one) for one in sizes), x], 'the size "#shaped" is -1: what data says does not fit')
+    both = Both([*number("a", "n"), node("Squeeze", ["n"], ["count"]), node("Range", ["zero", "count", "one"], ["r"]),
+                 node("Reshape", ["r", "blocks"], ["b"], name="blocks"), node("Compress", ["x", "c"], ["y"], axis=0), node("Reshape", ["y", "rows"], ["z"])],
+                [("a", FLOAT, (MANY,)), ("x", FLOAT, (40, 3)), ("c", BOOL, (40,))], [("b", INT64, 3), ("z", FLOAT, 2)],
+                zero=np.int64(0), one=np.int64(1), blocks=np.int64([-1, 2, 2]), rows=np.int64([2, -1]))
+    for count, chosen in ((8, 4), (400, 40), (4, 2), (0, 6)):
+        both.check(among_many(count), rng.standard_normal((40, 3)).astype(np.float32), rng.permutation(40) < chosen)
+    sent_back(both, [among_many(9), np.zeros((40, 3), np.float32), np.arange(40) < 2], 'the size "#blocks" is -1')
 
 
 def pictures_of_sizes_that_were_found():
