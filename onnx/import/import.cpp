@@ -266,15 +266,17 @@ HostTensor Importer::host_value_of(const Tensor& tensor, const std::string& what
 }
 
 // The number of elements that `count` (int64, one element) will say, at most `most`.
-tiny::Dim Importer::computed_size(const Tensor& count, const tiny::Dim& most, const Node& node) {
-  return add_size(count, upper_bound(most), is_open(most), node);
+tiny::Dim Importer::computed_size(const Tensor& count, const tiny::Dim& most, const Node& node,
+                                  int64_t least) {
+  // Behind a branch that is not taken there are none.
+  return add_size(count, {guard_ ? 0 : least, upper_bound(most)}, is_open(most), node);
 }
 
-tiny::Dim Importer::open_size(const Tensor& count, const Node& node) {
-  return add_size(count, kOpenSizeMax, true, node);
+tiny::Dim Importer::open_size(const Tensor& count, const Node& node, int64_t most) {
+  return add_size(count, {0, most}, true, node);
 }
 
-tiny::Dim Importer::add_size(const Tensor& count, int64_t most, bool is_open, const Node& node) {
+tiny::Dim Importer::add_size(const Tensor& count, Interval range, bool is_open, const Node& node) {
   const Dependence& on = dependence(count);
   if (!on.on_data() && !on.on_variable) return integers_of(host_value_of(count, "its count")).at(0);
   require(has_computed_sizes_, Status::Unsupported, "input data decides the size of its result");
@@ -284,16 +286,17 @@ tiny::Dim Importer::add_size(const Tensor& count, int64_t most, bool is_open, co
   const Tensor none = full(context_, kInt64, {}, 0);
   const UOp value =
       contiguous(guard_ ? where(guard_, reshape(count, Shape()), none) : count).node();
-  if (is_open) most = std::min(most, kOpenSizeMax);
+  if (is_open) range.hi = std::min(range.hi, kOpenSizeMax);
   for (const ComputedVariable& known : computed_sizes_)
     if (known.value == value && known.is_open == is_open &&
-        known.variable.variable_arg().max == most)
+        known.variable.variable_arg().min == range.lo &&
+        known.variable.variable_arg().max == range.hi)
       return tiny::Dim(known.variable);
   const std::string name = cat('#', node.name.empty() ? node.op_type : node.name);
   std::string unused = name;
   for (size_t number = computed_sizes_.size(); find_computed(unused); ++number)
     unused = cat(name, '\'', number);
-  const UOp variable = context_->graph().variable(unused, 0, most);
+  const UOp variable = context_->graph().variable(unused, range.lo, range.hi);
   computed_sizes_.push_back({variable, value, is_open});
   return tiny::Dim(variable);
 }

@@ -15,6 +15,8 @@
 #include <vector>
 
 #include "engine/storage.h"
+#include "ir/bounds.h"
+#include "ir/open_size.h"
 #include "onnx/import/call.h"
 #include "onnx/model.h"
 #include "onnx/texts.h"
@@ -94,11 +96,13 @@ class Importer {
   bool attempt_if(const Tensor& condition, const std::function<void()>& make, std::string& failure);
   // Whether the graphs around are computed (bool, one element); none if they are in any case.
   const Tensor& guard() const { return guard_; }
-  // A size that the run computes: `count` (int64, one element), at most `most`; `node` is whose.  A
-  // number where no input's elements decide it; Error{Unsupported} where none can be computed.
-  tiny::Dim computed_size(const Tensor& count, const tiny::Dim& most, const Node& node);
-  // The same of one that nothing bounds.
-  tiny::Dim open_size(const Tensor& count, const Node& node);
+  // A size that the run computes: `count` (int64, one element), from `least` to `most`; `node` is
+  // whose.  A number where no input's elements decide it; Error{Unsupported} where none can be
+  // computed.
+  tiny::Dim computed_size(const Tensor& count, const tiny::Dim& most, const Node& node,
+                          int64_t least = 0);
+  // The same of one that nothing bounds, or no number that memory is to be for.
+  tiny::Dim open_size(const Tensor& count, const Node& node, int64_t most = kOpenSizeMax);
   // Whether a size is one of these, known by its greatest value before.
   bool is_computed(const tiny::Dim& size) const;
   // Whether there are such in it that nothing bounds.
@@ -144,7 +148,7 @@ class Importer {
   void call(const Node& node, std::vector<Value> inputs);
   Tensors results(const Node& node, Call& call);
   Value folded(const Tensor& tensor, bool inputs_known);
-  tiny::Dim add_size(const Tensor& count, int64_t most, bool is_open, const Node& node);
+  tiny::Dim add_size(const Tensor& count, Interval range, bool is_open, const Node& node);
   const ComputedVariable* find_computed(std::string_view variable) const;
   bool are_computed(const std::vector<std::string>& variables) const;
   void note(const Node& node, const std::vector<Value>& inputs, const std::string& reason);

@@ -1,5 +1,6 @@
 // Operators that move elements without computing: shapes, slices, parts, tiles.
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include "base/checked.h"
@@ -12,6 +13,7 @@
 #include "tensor/indexing.h"
 #include "tensor/joining.h"
 #include "tensor/movement.h"
+#include "tensor/reduce.h"
 
 namespace tiny::onnx {
 
@@ -40,13 +42,48 @@ bool keeps_another(const Call& c, const tiny::Dim& asked, const TensorShape& fro
   return decide_equal(asked, 0);
 }
 
-[[noreturn]] void refuse_found(const Call& c, size_t input) {
-  c.unsupported("input ", input, " (\"", c.node().inputs[input],
-                "\") decides a shape and depends on input data");
+// As many elements as these sizes are, one after the other, which are as many as x has: that nobody
+// can tell of sizes that data says.
+Tensor reshaped_as_said(const Call& c, const Tensor& x, const Shape& shape) {
+  const tiny::Dim count = product(shape);
+  return reshape(gather(flatten(x), arange(c.context(), kInt64, count)), shape);
+}
+
+// `shape` is -1 where data says the size; there it may be 0 or -1 too.  Sizes that do not fit are
+// below 0, which ends the run.
+Tensors reshape_as_found(Call& c, Shape shape, bool allow_zero) {
+  const Tensor& x = c.in(0);
+  const TensorShape from = x.shape();
+  const tiny::Dim elements = product(from);
+  const Tensor count = size_tensor(c.context(), elements);
+  const Tensor asked = cast(flatten(c.in(1)), kInt64);
+  const Tensor none = tiny::number_int(asked, 0), one = tiny::number_int(asked, 1);
+  Tensors sizes;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    const auto at = static_cast<int64_t>(i);
+    Tensor size = slice_axis(asked, 0, at, at + 1);
+    if (!allow_zero && i < from.size()) {
+      if (shape[i].is(0)) shape[i] = from[i];
+      size = where(equal(size, none), size_tensor(c.context(), from[i]), size);
+    }
+    sizes.push_back(size);
+  }
+  const Tensor named = concat(sizes, 0), is_open = less(named, none);
+  const Tensor others = prod(where(is_open, one, named), {0});
+  const Tensor given = where(is_open, floor_div(count, maximum(others, one)), named);
+  const Tensor fits = equal(prod(given, {0}), count);
+  const Tensor checked = where(fits, given, tiny::number_int(asked, -1));
+  const int64_t most = upper_bound(elements);
+  for (size_t i = 0; i < shape.size(); ++i) {
+    const auto at = static_cast<int64_t>(i);
+    if (shape[i].is(-1))
+      shape[i] = c.importer().open_size(slice_axis(checked, 0, at, at + 1), c.node(), most);
+  }
+  return {reshaped_as_said(c, x, shape)};
 }
 
 // 0 keeps a size unless `allow_zero`; one -1 takes what is left.
-Tensors reshape_as_asked(const Call& c, Shape shape, bool allow_zero) {
+Tensors reshape_as_asked(Call& c, Shape shape, bool allow_zero) {
   const Tensor& x = c.in(0);
   const TensorShape from = x.shape();
   int64_t open = -1;
@@ -68,6 +105,9 @@ Tensors reshape_as_asked(const Call& c, Shape shape, bool allow_zero) {
   if (open >= 0) {
     const tiny::Dim count = product(from);
     const auto exact = divide_exactly(count, rest);
+    // Whether what is left of what a run finds is whole, only the run can tell.
+    if (!exact && c.has(1) && c.importer().is_computed(count))
+      return reshape_as_found(c, shape, allow_zero);
     require(exact || (count.value() % rest.value() == 0 && !rest.is(0)), Status::InvalidModel,
             "shape ", x.shape(), " cannot become ", tiny::to_string(shape));
     shape[static_cast<size_t>(open)] = *exact;
@@ -80,9 +120,13 @@ Tensors import_reshape_attribute(Call& c) {
 }
 
 Tensors import_reshape(Call& c) {
-  // That there are as many elements nobody can tell of a size that data says.
-  const Shape shape = c.sizes(1, [&](size_t, const Tensor&) -> tiny::Dim { refuse_found(c, 1); });
-  return reshape_as_asked(c, shape, c.flag("allowzero", false));
+  bool is_found = false;
+  const Shape shape = c.sizes(1, [&](size_t, const Tensor&) -> tiny::Dim {
+    is_found = true;
+    return -1;
+  });
+  const bool allow_zero = c.flag("allowzero", false);
+  return is_found ? reshape_as_found(c, shape, allow_zero) : reshape_as_asked(c, shape, allow_zero);
 }
 
 Tensors import_flatten(Call& c) {
@@ -136,6 +180,14 @@ Tensors import_unsqueeze(Call& c) {
 
 // ---- Parts.
 
+// As many elements of an axis as the run finds, from where it says, which lie in the axis.
+Tensor found_part(const Call& c, const Tensor& x, int64_t axis, const Tensor& begin,
+                  const tiny::Dim& count, int64_t step = 1) {
+  const Tensor places = arange(c.context(), kInt64, count);
+  const Tensor from = reshape(begin, {1});
+  return gather(x, add(mul(places, tiny::number_int(places, step)), from), axis);
+}
+
 Tensors import_concat(Call& c) {
   const Tensors parts = c.all();
   const int64_t axis = c.version() < 4 ? c.attr("axis", 1) : c.attr("axis");
@@ -144,27 +196,63 @@ Tensors import_concat(Call& c) {
 
 constexpr int64_t kPartsMax = 1 << 20;
 
-Tensors split_into(Call& c, const std::optional<Ints>& sizes, int64_t count) {
+Tensors split_equally(Call& c, int64_t count) {
   const Tensor& x = c.in(0);
   const int64_t axis = axis_of(c.attr("axis", 0), x.rank());
-  if (sizes) return split(x, *sizes, axis);
   const tiny::Dim n = size_of(x, axis);
   c.check(count > 0, "it has no outputs");
   c.check(count <= kPartsMax, count, " outputs");
-  // Of more parts than two the last may be the greater the fewer elements there are, and there is
-  // memory for the greatest number of them.
-  if (!c.importer().is_computed(n) || count > 2) {
+  const bool is_found = c.importer().is_computed(n);
+  if (!is_found) {
     const int64_t size = n.value();
     c.check(c.version() >= 18 || size % count == 0, "an axis of ", size, " elements in ", count,
             " parts");
   }
   // Only the last part may be smaller, and behind it may be empty ones.
   const tiny::Dim part = floor_div(n + (count - 1), count);
+  // Of more parts than two the last may be the greater the fewer elements there are: its size is
+  // one of its own, since there is memory for the greatest of each.
+  const bool has_own_sizes = is_found && count > 2;
   Tensors out;
-  for (int64_t i = 0; i < count; ++i)
-    out.push_back(
-        slice_axis(x, axis, minimum(tiny::Dim(i) * part, n), minimum(tiny::Dim(i + 1) * part, n)));
+  for (int64_t i = 0; i < count; ++i) {
+    const tiny::Dim begin = tiny::Dim(i) * part;
+    if (!has_own_sizes || i == 0) {
+      out.push_back(slice_axis(x, axis, minimum(begin, n), minimum(begin + part, n)));
+      continue;
+    }
+    const Tensor from = size_tensor(c.context(), begin), width = size_tensor(c.context(), part);
+    const Tensor left = sub(size_tensor(c.context(), n), from);
+    const Tensor size = maximum(minimum(left, width), number_int(c, 0));
+    out.push_back(found_part(c, x, axis, from, c.importer().computed_size(size, part, c.node())));
+  }
   return out;
+}
+
+// Where data says how large the parts are, the last has a size below 0, which ends the run, unless
+// they are the axis together.
+Tensors split_as_found(Call& c) {
+  const Tensor& x = c.in(0);
+  const int64_t axis = axis_of(c.attr("axis", 0), x.rank());
+  const tiny::Dim n = size_of(x, axis);
+  const Tensor sizes = cast(flatten(c.in(1)), kInt64);
+  const int64_t count = dim_of(sizes, 0);
+  c.check(count == static_cast<int64_t>(c.outputs()), count, " sizes of ", c.outputs(), " parts");
+  const Tensor fits = equal(sum(sizes, {0}), size_tensor(c.context(), n));
+  Tensors out;
+  Tensor begin = full(c.context(), kInt64, {1}, 0);
+  for (int64_t i = 0; i < count; ++i) {
+    const Tensor size = slice_axis(sizes, 0, i, i + 1);
+    const Tensor checked = i + 1 == count ? where(fits, size, number_int(c, -1)) : size;
+    out.push_back(found_part(c, x, axis, begin, c.importer().computed_size(checked, n, c.node())));
+    begin = add(begin, size);
+  }
+  return out;
+}
+
+Tensors split_into(Call& c, const std::optional<Ints>& sizes, int64_t count) {
+  const Tensor& x = c.in(0);
+  if (sizes) return split(x, *sizes, axis_of(c.attr("axis", 0), x.rank()));
+  return split_equally(c, count);
 }
 
 Tensors import_split_attribute(Call& c) {
@@ -174,13 +262,13 @@ Tensors import_split_attribute(Call& c) {
 }
 
 Tensors import_split(Call& c) {
+  if (c.has(1) && c.importer().is_decided_by_data(c.in(1))) return split_as_found(c);
   if (c.has(1)) return split_into(c, c.ints(1), 0);
   return split_into(c, std::nullopt, c.attr("num_outputs", static_cast<int64_t>(c.outputs())));
 }
 
-Tensors sliced(Call& c, const Shape& starts, const Shape& ends,
+Tensors sliced(Call& c, const Tensor& x, const Shape& starts, const Shape& ends,
                const std::optional<Ints>& given_axes, const std::optional<Ints>& given_steps) {
-  const Tensor& x = c.in(0);
   const auto rank = static_cast<size_t>(x.rank());
   Ints axes(starts.size());
   std::iota(axes.begin(), axes.end(), 0);
@@ -194,7 +282,9 @@ Tensors sliced(Call& c, const Shape& starts, const Shape& ends,
   for (size_t i = 0; i < axes.size(); ++i) {
     const auto axis = static_cast<size_t>(axes[i]);
     c.check(steps[i] != 0, "a step is 0");
-    begin[axis] = starts[i];
+    // Backwards what begins before the axis begins at its first element.
+    const bool may_precede = steps[i] < 0 && starts[i].is_const() && starts[i].value() < -1;
+    begin[axis] = may_precede ? maximum(starts[i] + size_of(x, axes[i]), 0) : starts[i];
     end[axis] = ends[i];
     step[axis] = steps[i];
   }
@@ -202,21 +292,36 @@ Tensors sliced(Call& c, const Shape& starts, const Shape& ends,
 }
 
 Tensors import_slice_attributes(Call& c) {
-  return sliced(c, to_shape(c.ints_attr("starts", {})), to_shape(c.ints_attr("ends", {})),
+  return sliced(c, c.in(0), to_shape(c.ints_attr("starts", {})), to_shape(c.ints_attr("ends", {})),
                 c.ints_attr("axes"), std::nullopt);
 }
 
-// Where slices end: what data says is counted from the end if it is negative, and is then in the
-// axis.
-Shape slice_ends(Call& c, const std::optional<Ints>& axes, const std::optional<Ints>& steps) {
-  return c.sizes(2, [&](size_t i, const Tensor& place) {
-    const int64_t axis = axes ? axes->at(i) : static_cast<int64_t>(i);
-    if (steps && steps->at(i) <= 0) refuse_found(c, 2);
-    const tiny::Dim size = size_of(c.in(0), axis);
-    const Tensor most = size_tensor(c.context(), size), none = tiny::number_int(place, 0);
-    const Tensor counted = where(less(place, none), add(place, most), place);
-    return c.importer().computed_size(minimum(maximum(counted, none), most), size, c.node());
-  });
+// Where a slice begins and ends that data decides about; none where it is known.
+struct FoundSlice {
+  Tensor begin;
+  Tensor end;
+};
+
+// The elements of one axis from a begin on that data says, or backwards to such an end.
+Tensor slice_found(Call& c, const Tensor& x, int64_t axis, const FoundSlice& at, int64_t step) {
+  const tiny::Dim n = size_of(x, axis);
+  // A longer step than the axis picks one element at most.
+  const int64_t longest = std::max<int64_t>(upper_bound(n), 1);
+  step = std::clamp(step, -longest, longest);
+  const Tensor size = size_tensor(c.context(), n), none = number_int(c, 0);
+  // Negative places count from the end; what is outside is the outermost that there is.
+  const Tensor shift = number_int(c, step > 0 ? 0 : 1);
+  const auto placed = [&](const Tensor& place, const Tensor& least) {
+    const Tensor counted = where(less(place, none), add(place, size), place);
+    return minimum(maximum(counted, least), sub(size, shift));
+  };
+  const Tensor begin = placed(at.begin, none), end = placed(at.end, sub(none, shift));
+  const int64_t width = step > 0 ? step : -step;
+  const Tensor apart = step > 0 ? sub(end, begin) : sub(begin, end);
+  const Tensor count =
+      maximum(floor_div(add(apart, number_int(c, width - 1)), number_int(c, width)), none);
+  const tiny::Dim most = floor_div(n + (width - 1), width);
+  return found_part(c, x, axis, begin, c.importer().computed_size(count, most, c.node()), step);
 }
 
 Tensors import_slice(Call& c) {
@@ -224,15 +329,57 @@ Tensors import_slice(Call& c) {
     return c.has(i) ? std::optional<Ints>(c.ints(i)) : std::nullopt;
   };
   const std::optional<Ints> axes = optional(3), steps = optional(4);
+  const auto at = [&](const Ints& given, size_t i) {
+    c.check(i < given.size(), "starts, ends, axes and steps differ in length");
+    return given[i];
+  };
+  const auto axis_at = [&](size_t i) {
+    return axis_of(axes ? at(*axes, i) : static_cast<int64_t>(i), c.in(0).rank());
+  };
+  const auto step_at = [&](size_t i) { return steps ? at(*steps, i) : int64_t{1}; };
+  std::map<size_t, FoundSlice> found;
+  Shape starts = c.sizes(1, [&](size_t i, const Tensor& place) -> tiny::Dim {
+    found[i].begin = place;
+    return 0;
+  });
   // Memory is for the greatest sizes, which with the begin at its greatest are not.
-  const Shape starts = c.sizes(1, [&](size_t, const Tensor&) -> tiny::Dim { refuse_found(c, 1); });
-  return sliced(c, starts, slice_ends(c, axes, steps), axes, steps);
+  for (size_t i = 0; i < starts.size(); ++i)
+    if (c.importer().is_computed(starts[i])) found[i].begin = size_tensor(c.context(), starts[i]);
+  Shape ends = c.sizes(2, [&](size_t i, const Tensor& place) -> tiny::Dim {
+    if (found.contains(i) || step_at(i) < 0) {
+      found[i].end = place;
+      return 0;
+    }
+    const tiny::Dim size = size_of(c.in(0), axis_at(i));
+    const Tensor most = size_tensor(c.context(), size), none = tiny::number_int(place, 0);
+    const Tensor counted = where(less(place, none), add(place, most), place);
+    return c.importer().computed_size(minimum(maximum(counted, none), most), size, c.node());
+  });
+  c.check(starts.size() == ends.size(), "starts and ends differ in length");
+  Ints known_steps = steps.value_or(Ints(starts.size(), 1));
+  Tensor x = c.in(0);
+  for (auto& [i, place] : found) {
+    c.check(step_at(i) != 0, "a step is 0");
+    if (!place.begin) place.begin = size_tensor(c.context(), starts[i]);
+    if (!place.end) place.end = size_tensor(c.context(), ends[i]);
+    x = slice_found(c, x, axis_at(i), place, step_at(i));
+    starts[i] = 0;
+    ends[i] = kSliceEnd;
+    known_steps[i] = 1;
+  }
+  return sliced(c, x, starts, ends, axes, known_steps);
 }
 
 // ---- Repeats.
 
 Tensors import_expand(Call& c) {
-  const Shape shape = c.sizes(1);
+  Shape shape = c.sizes(1);
+  const TensorShape from = c.in(0).shape();
+  const size_t more = shape.size() - std::min(shape.size(), from.size());
+  // The size of a first row of what may have none: there more than one have no place.
+  for (size_t i = more; i < shape.size(); ++i)
+    if (c.importer().is_computed(shape[i]) && upper_bound(shape[i]) == 1 && !from[i - more].is(1))
+      shape[i] = 1;
   return {expand(c.in(0), broadcast_shape(c.in(0).shape(), shape))};
 }
 

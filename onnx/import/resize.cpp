@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "onnx/import/functions.h"
+#include "onnx/import/import.h"
 #include "onnx/import/table.h"
 #include "tensor/movement.h"
 
@@ -30,9 +31,17 @@ constexpr Named<AspectRatio> kPolicies[] = {{"stretch", AspectRatio::Stretch},
                                             {"not_larger", AspectRatio::NotLarger},
                                             {"not_smaller", AspectRatio::NotSmaller}};
 
+// What inputs leave free has a program for each value, whose places and weights are known.
+void require_found(const Call& c, const Shape& sizes) {
+  for (const Shape& shape : {Shape(c.in(0).shape()), sizes})
+    for (const tiny::Dim& size : shape)
+      if (!c.importer().is_computed(size)) size.value();
+}
+
 // Version 10: asymmetric coordinates, the element below.
 Tensors import_resize_10(Call& c) {
   const Tensor& x = c.in(0);
+  require_found(c, {});
   ResizeOptions options;
   options.mode = named_attr<Interpolation>(c, "mode", "nearest", std::span(kModes).first(2));
   options.coordinates = Coordinates::Asymmetric;
@@ -58,7 +67,8 @@ Tensors import_resize(Call& c) {
   const Ints axes = axes_of(c.ints_attr("axes", every_axis(x.rank())), x.rank());
   // Scales may be there but empty.
   const std::vector<double> scales = c.has(2) ? c.reals(2) : std::vector<double>();
-  const Ints sizes = c.has(3) ? c.ints(3) : Ints();
+  const Shape sizes = c.has(3) ? c.sizes(3) : Shape();
+  require_found(c, sizes);
   c.check(scales.empty() != sizes.empty(), "it needs either scales or sizes");
   return {scales.empty() ? resize(x, axes, sizes, options) : resize_by(x, axes, scales, options)};
 }

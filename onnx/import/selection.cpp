@@ -107,7 +107,8 @@ Tensors import_unique(Call& c) {
   if (x.rank() > 1) rows = flatten(rows, 1);
   const Unique found =
       unique(rows, by_place, is_found ? size_tensor(c.context(), present) : Tensor());
-  const tiny::Dim count = c.importer().computed_size(found.count, n, c.node());
+  const int64_t least = is_found ? 0 : 1;
+  const tiny::Dim count = c.importer().computed_size(found.count, n, c.node(), least);
   const Tensor first = shrink(found.first, {0}, {count});
   return {gather(x, first, axis), first, shrink(found.inverse, {0}, {present}),
           shrink(found.counts, {0}, {count})};

@@ -299,10 +299,10 @@ void Run::read_sizes(uint32_t entry, size_t& next) {
     const ProgramVariable& v = p.variables[size.variable];
     const auto value = value_in<int64_t>(size.slot);
     require_in_range();
-    const bool is_between = value >= v.min && value <= v.max;
-    require(is_between || !v.is_open, Status::Limit, "the size \"", v.name, "\" is ", value,
-            "; it may be ", v.min, " to ", v.max);
-    invariant(is_between, "a size is between its bounds");
+    require(value >= v.min, Status::Limit, "the size \"", v.name, "\" is ", value,
+            ": what data says does not fit");
+    require(value <= v.max, Status::Limit, "the size \"", v.name, "\" is ", value, "; it may be ",
+            v.min, " to ", v.max);
     has_changed |= std::exchange(values_.of_program[size.variable], value) != value;
     if (size.open_sizes > 0) lay_out(size.open_sizes);
   }

@@ -270,16 +270,16 @@ Picked picked(const Dim& begin, const Dim& end, int64_t step, const Dim& n) {
   const int64_t s = std::clamp(step, -most, most);
   const Dim low = s > 0 ? 0 : -1;
   const Dim high = s > 0 ? n : n - 1;
-  const auto place = [&](Dim p) {
+  const auto counted = [&](Dim p) {
     if (p.is_const()) p = std::clamp(p.value(), -most - 1, most + 1);
-    if (!decide_less_equal(0, p)) p = p + n;
-    return minimum(maximum(p, low), high);
+    return decide_less_equal(0, p) ? p : p + n;
   };
-  const Dim b = place(begin);
-  const Dim e = place(end);
-  const Dim span = maximum(s > 0 ? e - b : b - e, 0);
+  const Dim b = counted(begin);
+  const Dim e = counted(end);
+  // Each side is held where the other cannot be: x[1:] and x[:-1] have one size in the same words.
+  const Dim span = s > 0 ? minimum(e, high) - maximum(b, low) : minimum(b, high) - maximum(e, low);
   const int64_t stride = s > 0 ? s : -s;
-  return {b, s, floor_div(span + (stride - 1), stride)};
+  return {minimum(maximum(b, low), high), s, floor_div(maximum(span, 0) + (stride - 1), stride)};
 }
 
 }  // namespace

@@ -16,63 +16,120 @@ namespace tiny {
 
 namespace {
 
-// How one axis changes.
+// How one axis changes.  Where sizes are not numbers `scale` is 0 if it is what they say.
 struct Axis {
-  int64_t from = 0;
-  int64_t to = 0;
+  Dim from = 0;
+  Dim to = 0;
   double scale = 1;
   double begin = 0;  // of the region of interest, as a share of the axis
   double end = 1;
+  bool has_numbers() const { return from.is_const() && to.is_const(); }
 };
 
-// Where output element i lies among the input elements.
-double place(const Axis& a, Coordinates coordinates, int64_t i) {
-  const auto at = static_cast<double>(i);
-  const auto n = static_cast<double>(a.from);
-  const double size = n * a.scale;  // of the output, before rounding
-  const double half = (at + 0.5) / a.scale - 0.5;
-  const double span = (a.end - a.begin) * (n - 1);
+// What is computed of numbers is computed of tensors where a run finds the sizes.
+double lower(double x) {
+  return std::floor(x);
+}
+Tensor lower(const Tensor& x) {
+  return floor(x);
+}
+double magnitude(double x) {
+  return std::fabs(x);
+}
+Tensor magnitude(const Tensor& x) {
+  return abs(x);
+}
+bool is_below(double x, double limit) {
+  return x < limit;
+}
+Tensor is_below(const Tensor& x, const Tensor& limit) {
+  return less(x, limit);
+}
+bool is_same(double a, double b) {
+  return a == b;
+}
+Tensor is_same(const Tensor& a, const Tensor& b) {
+  return equal(a, b);
+}
+double chosen(bool condition, double yes, double no) {
+  return condition ? yes : no;
+}
+Tensor chosen(const Tensor& condition, const Tensor& yes, const Tensor& no) {
+  return where(condition, yes, no);
+}
+double like(double, double value) {
+  return value;
+}
+Tensor like(const Tensor& tensor, double value) {
+  return number(tensor, value);
+}
+
+// The numbers of an axis.
+template <class Real>
+struct Extent {
+  Real from, to, scale;
+};
+
+// Where output element `at` lies among the input elements.
+template <class Real>
+Real place(const Axis& a, const Extent<Real>& e, Coordinates coordinates, const Real& at) {
+  const auto value = [&](double number) { return like(at, number); };
+  const Real last = e.from - value(1);
+  const Real size = e.from * e.scale;  // of the output, before rounding
+  const Real half = (at + value(0.5)) / e.scale - value(0.5);
+  const Real span = value(a.end - a.begin) * last;
+  const auto is_one = is_same(size, value(1));
   switch (coordinates) {
     case Coordinates::HalfPixel:
       break;
     case Coordinates::HalfPixelSymmetric:
-      return half + n / 2 * (1 - static_cast<double>(a.to) / size);
+      return half + e.from / value(2) * (value(1) - e.to / size);
     case Coordinates::PytorchHalfPixel:
-      return size == 1 ? -0.5 : half;
+      return chosen(is_one, value(-0.5), half);
     case Coordinates::HalfPixelNearest:
-      return half + 0.5;
+      return half + value(0.5);
     case Coordinates::AlignCorners:
-      return size == 1 ? 0 : at * (n - 1) / (size - 1);
+      return chosen(is_one, value(0), at * last / (size - value(1)));
     case Coordinates::Asymmetric:
-      return at / a.scale;
+      return at / e.scale;
     case Coordinates::CropAndResize:
-      return a.begin * (n - 1) + (size == 1 ? span / 2 : at * span / (size - 1));
+      return value(a.begin) * last + chosen(is_one, span / value(2), at * span / (size - value(1)));
   }
   return half;
 }
 
-int64_t nearest(double x, NearestMode mode) {
+// Whole.
+template <class Real>
+Real nearest(const Real& x, NearestMode mode) {
   switch (mode) {
     case NearestMode::RoundPreferFloor:
       break;
     case NearestMode::RoundPreferCeil:
-      return static_cast<int64_t>(std::floor(x + 0.5));
+      return lower(x + like(x, 0.5));
     case NearestMode::Floor:
-      return static_cast<int64_t>(std::floor(x));
+      return lower(x);
     case NearestMode::Ceil:
-      return static_cast<int64_t>(std::ceil(x));
+      return like(x, 0) - lower(like(x, 0) - x);
   }
-  return static_cast<int64_t>(std::ceil(x - 0.5));
+  return like(x, 0) - lower(like(x, 0.5) - x);
 }
 
 // The weight of an element at this distance.
-double kernel(double distance, const ResizeOptions& options) {
-  const double x = std::fabs(distance);
-  if (options.mode == Interpolation::Linear) return std::max(0.0, 1 - x);
-  const double a = options.cubic_coefficient;
-  if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
-  if (x < 2) return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;
-  return 0;
+template <class Real>
+Real kernel(const Real& distance, const ResizeOptions& options) {
+  const Real x = magnitude(distance);
+  const auto value = [&](double number) { return like(x, number); };
+  if (options.mode == Interpolation::Linear)
+    return chosen(is_below(x, value(1)), value(1) - x, value(0));
+  const Real a = value(options.cubic_coefficient);
+  const Real inner = ((a + value(2)) * x - (a + value(3))) * x * x + value(1);
+  const Real outer = ((a * x - value(5) * a) * x + value(8) * a) * x - value(4) * a;
+  return chosen(is_below(x, value(1)), inner, chosen(is_below(x, value(2)), outer, value(0)));
+}
+
+// By how much distances count less: smoothing widens the kernel by as much as the picture shrinks.
+double zoom_of(const Axis& a, const ResizeOptions& options) {
+  return options.antialias ? std::min(a.scale, 1.0) : 1.0;
 }
 
 // Sizes beyond this are no picture, and products of two of them still fit.
@@ -88,22 +145,28 @@ struct Taps {
   Ints outside;  // 1 where the output element lies outside of the input
 };
 
+// How many elements weigh something in one of the output.
+int64_t width_of(double zoom, const ResizeOptions& options) {
+  const double reach = (options.mode == Interpolation::Linear ? 1 : 2) / zoom;
+  return 2 * static_cast<int64_t>(std::ceil(std::min(reach, kSizeMax)));
+}
+
 Taps taps_of(Context& context, const Axis& a, const ResizeOptions& options) {
   const bool is_nearest = options.mode == Interpolation::Nearest;
-  // Smoothing widens the kernel by as much as the picture shrinks.
-  const double zoom = options.antialias ? std::min(a.scale, 1.0) : 1.0;
-  const double reach = (options.mode == Interpolation::Linear ? 1 : 2) / zoom;
+  const double zoom = zoom_of(a, options);
+  const int64_t from = a.from.value(), to = a.to.value();
+  const Extent<double> extent{static_cast<double>(from), static_cast<double>(to), a.scale};
   Taps t;
-  t.width = is_nearest ? 1 : 2 * static_cast<int64_t>(std::ceil(std::min(reach, kSizeMax)));
-  HostRoom room(context, a.to, checked_mul(t.width, sizeof(int64_t) + sizeof(double), "taps") + 8);
-  for (int64_t i = 0; i < a.to; ++i) {
+  t.width = is_nearest ? 1 : width_of(zoom, options);
+  HostRoom room(context, to, checked_mul(t.width, sizeof(int64_t) + sizeof(double), "taps") + 8);
+  for (int64_t i = 0; i < to; ++i) {
     room.check();
-    const double x = place(a, options.coordinates, i);
+    const double x = place(a, extent, options.coordinates, static_cast<double>(i));
     t.outside.push_back(options.coordinates == Coordinates::CropAndResize &&
-                        (x < 0 || x > static_cast<double>(a.from - 1)));
-    const auto clamped = [&](int64_t at) { return std::clamp<int64_t>(at, 0, a.from - 1); };
+                        (x < 0 || x > static_cast<double>(from - 1)));
+    const auto clamped = [&](int64_t at) { return std::clamp<int64_t>(at, 0, from - 1); };
     if (is_nearest) {
-      t.index.push_back(clamped(nearest(x, options.nearest_mode)));
+      t.index.push_back(clamped(static_cast<int64_t>(nearest(x, options.nearest_mode))));
       continue;
     }
     const int64_t first = static_cast<int64_t>(std::floor(x)) - t.width / 2 + 1;
@@ -111,7 +174,7 @@ Taps taps_of(Context& context, const Axis& a, const ResizeOptions& options) {
     for (int64_t k = 0; k < t.width; ++k) {
       room.check();
       const int64_t at = first + k;
-      const bool counts = !options.exclude_outside || (at >= 0 && at < a.from);
+      const bool counts = !options.exclude_outside || (at >= 0 && at < from);
       const double w = counts ? kernel((static_cast<double>(at) - x) * zoom, options) : 0;
       t.index.push_back(clamped(at));
       t.weight.push_back(w);
@@ -124,27 +187,70 @@ Taps taps_of(Context& context, const Axis& a, const ResizeOptions& options) {
   return t;
 }
 
+// The same where a run finds the sizes: places and weights are computed with the elements.
+Tensor resized_found(const Tensor& x, int64_t axis, const Axis& a, const ResizeOptions& options) {
+  const Ref<Context>& context = x.context_ref();
+  require(!options.antialias || a.scale > 0, Status::Unsupported,
+          "resize: smoothed to a size that the run finds");
+  const auto size = [&](const Dim& n) { return cast(size_tensor(context, n), kFloat64); };
+  const Tensor from = size(a.from), to = size(a.to), none = number(from, 0);
+  const Tensor last = from - number(from, 1);
+  const Extent<Tensor> extent{from, to, a.scale > 0 ? number(from, a.scale) : to / from};
+  const Tensor at = cast(positions(context, kInt64, a.to, 0, 2), kFloat64);
+  const Tensor middle = place(a, extent, options.coordinates, at);
+  const auto index = [&](const Tensor& whole) {
+    return cast(minimum(maximum(whole, none), last), kInt64);
+  };
+  Tensor out;
+  if (options.mode == Interpolation::Nearest) {
+    out = gather(x, flatten(index(nearest(middle, options.nearest_mode))), axis);
+  } else {
+    const double zoom = zoom_of(a, options);
+    const int64_t width = width_of(zoom, options);
+    const Tensor tap = cast(positions(context, kInt64, width, 1, 2), kFloat64);
+    const Tensor whole = floor(middle) + (tap - number(from, static_cast<double>(width / 2 - 1)));
+    Tensor weight = kernel((whole - middle) * number(from, zoom), options);
+    if (options.exclude_outside)
+      weight = where(bit_or(less(whole, none), less(last, whole)), none, weight);
+    if (options.antialias || options.exclude_outside) {
+      const Tensor total = sum(weight, {1}, true);
+      weight = where(equal(total, none), weight, weight / total);
+    }
+    Shape beside(static_cast<size_t>(x.rank()) + 1, Dim(1));
+    beside[static_cast<size_t>(axis)] = a.to;
+    beside[static_cast<size_t>(axis) + 1] = width;
+    out = sum(gather(x, index(whole), axis) * reshape(cast(weight, x.dtype()), beside), {axis + 1},
+              false);
+  }
+  if (options.coordinates != Coordinates::CropAndResize) return out;
+  Shape beside(static_cast<size_t>(x.rank()), Dim(1));
+  beside[static_cast<size_t>(axis)] = a.to;
+  const Tensor outside = reshape(bit_or(less(middle, none), less(last, middle)), beside);
+  return where(outside, number(out, options.extrapolation_value), out);
+}
+
 Tensor resized_axis(const Tensor& x, int64_t axis, const Axis& a, const ResizeOptions& options) {
+  if (!a.has_numbers()) return resized_found(x, axis, a, options);
   const Ref<Context>& context = x.context_ref();
   const Taps t = taps_of(*context, a, options);
   Tensor out = index_select(x, t.index, axis);
   if (options.mode != Interpolation::Nearest) {
     // [.., to, width, ..] times the weights, summed over the width.
-    Ints apart = const_dims(x.shape());
+    Shape apart = x.shape();
     apart[static_cast<size_t>(axis)] = a.to;
     apart.insert(apart.begin() + axis + 1, t.width);
     Ints beside(apart.size(), 1);
-    beside[static_cast<size_t>(axis)] = a.to;
+    beside[static_cast<size_t>(axis)] = a.to.value();
     beside[static_cast<size_t>(axis) + 1] = t.width;
     const Tensor weights = cast(
         from_data(context, kFloat64, beside, t.weight.data(), std::ssize(t.weight) * 8), x.dtype());
     // More axes than a caller's tensor may have.
-    const Tensor spread = out.with(make_reshape(out.node(), to_shape(apart)));
+    const Tensor spread = out.with(make_reshape(out.node(), apart));
     out = sum(spread * weights, {axis + 1}, false);
   }
   if (std::find(t.outside.begin(), t.outside.end(), 1) == t.outside.end()) return out;
   Ints shape(static_cast<size_t>(x.rank()), 1);
-  shape[static_cast<size_t>(axis)] = a.to;
+  shape[static_cast<size_t>(axis)] = a.to.value();
   const Tensor outside =
       from_data(context, kInt64, shape, t.outside.data(), std::ssize(t.outside) * 8);
   return where(cast(outside, kBool), number(out, options.extrapolation_value), out);
@@ -158,8 +264,8 @@ Tensor resized(const Tensor& x, const std::vector<Axis>& axes, const ResizeOptio
   for (size_t i = 0; i < axes.size(); ++i) {
     const Axis& a = axes[i];
     const bool is_whole = a.scale == 1 && a.begin == 0 && a.end == 1;
-    if (a.from == a.to && (is_whole || a.from == 0)) continue;
-    require(a.from > 0, Status::Shape, "resize: axis ", i, " of shape ", x.shape(),
+    if (a.from == a.to && (is_whole || a.from.is(0))) continue;
+    require(!a.from.is(0), Status::Shape, "resize: axis ", i, " of shape ", x.shape(),
             " has no elements to make others of");
     out = resized_axis(out, static_cast<int64_t>(i), a, options);
   }
@@ -184,7 +290,7 @@ std::vector<Axis> axes_of(const Tensor& x, const Ints& named, size_t given,
     require(std::fabs(share) < kRegionMax, Status::InvalidArgument, "resize: the region has ",
             share, "; wanted a number below 2^20");
   std::vector<Axis> axes;
-  for (int64_t n : const_dims(x.shape())) axes.push_back({n, n, 1, 0, 1});
+  for (const Dim& n : x.shape()) axes.push_back({n, n, 1, 0, 1});
   if (options.coordinates != Coordinates::CropAndResize || region.empty()) return axes;
   for (size_t i = 0; i < named.size(); ++i) {
     axes[static_cast<size_t>(named[i])].begin = region[i];
@@ -195,16 +301,24 @@ std::vector<Axis> axes_of(const Tensor& x, const Ints& named, size_t given,
 
 }  // namespace
 
-Tensor resize(const Tensor& x, const Ints& axes, const Ints& sizes, const ResizeOptions& options) {
+Tensor resize(const Tensor& x, const Ints& axes, const Shape& sizes, const ResizeOptions& options) {
   const Ints named = checked_axes(axes, x.rank());
   std::vector<Axis> all = axes_of(x, named, sizes.size(), options);
+  bool has_numbers = true;
   for (size_t i = 0; i < named.size(); ++i) {
     Axis& a = all[static_cast<size_t>(named[i])];
-    a.to = checked_size(static_cast<double>(sizes[i]));
-    a.scale = static_cast<double>(sizes[i]) / static_cast<double>(a.from);
+    a.to =
+        sizes[i].is_const() ? Dim(checked_size(static_cast<double>(sizes[i].value()))) : sizes[i];
+    has_numbers &= a.has_numbers();
+    a.scale = a.from == a.to ? 1
+              : a.has_numbers()
+                  ? static_cast<double>(a.to.value()) / static_cast<double>(a.from.value())
+                  : 0;
   }
   if (options.aspect_ratio == AspectRatio::Stretch || named.empty())
     return resized(x, all, options);
+  require(has_numbers, Status::Unsupported,
+          "resize: a size that the run finds, of a picture that keeps its proportions");
   double common = all[static_cast<size_t>(named[0])].scale;
   for (int64_t i : named) {
     const double scale = all[static_cast<size_t>(i)].scale;
@@ -214,10 +328,38 @@ Tensor resize(const Tensor& x, const Ints& axes, const Ints& sizes, const Resize
   for (int64_t i : named) {
     Axis& a = all[static_cast<size_t>(i)];
     a.scale = common;
-    a.to = checked_size(std::floor(common * static_cast<double>(a.from) + 0.5));
+    a.to = checked_size(std::floor(common * static_cast<double>(a.from.value()) + 0.5));
   }
   return resized(x, all, options);
 }
+
+namespace {
+
+constexpr int kScaleBits = 24;   // of a float's fraction
+constexpr int kScaleShift = 38;  // a size of 2^24 times a scale of so many bits is an int64
+constexpr int64_t kScaleDivisorMax = 64;  // of scales such as 1.3, which floats only are near
+
+// floor(size * scale), where the scale and the product are floats: 20 * 1.3 is 26.
+Dim scaled_size(const Dim& size, double scale) {
+  if (size.is_const()) {
+    const double exact = static_cast<double>(size.value()) * scale;
+    const bool is_fraction = exact < std::ldexp(1.0, kScaleBits);
+    return checked_size(std::floor(is_fraction ? static_cast<float>(exact) : exact));
+  }
+  const double most = std::min(scale, kSizeMax);
+  for (int64_t q = 1; q <= kScaleDivisorMax; ++q) {
+    const double p = std::round(most * static_cast<double>(q));
+    if (static_cast<float>(p / static_cast<double>(q)) == static_cast<float>(most))
+      return floor_div(size * Dim(static_cast<int64_t>(p)), Dim(q));
+  }
+  int exponent = 0;
+  std::frexp(most, &exponent);
+  const int shift = std::clamp(kScaleBits - exponent, 0, kScaleShift);
+  const auto parts = static_cast<int64_t>(std::ldexp(most, shift));
+  return floor_div(size * Dim(parts), Dim(int64_t{1} << shift));
+}
+
+}  // namespace
 
 Tensor resize_by(const Tensor& x, const Ints& axes, const std::vector<double>& scales,
                  const ResizeOptions& options) {
@@ -228,7 +370,7 @@ Tensor resize_by(const Tensor& x, const Ints& axes, const std::vector<double>& s
     require(scales[i] > 0, Status::InvalidArgument, "resize: a scale is ", scales[i],
             "; wanted one above 0");
     a.scale = scales[i];
-    a.to = checked_size(std::floor(static_cast<double>(a.from) * a.scale));
+    a.to = scaled_size(a.from, a.scale);
   }
   return resized(x, all, options);
 }

@@ -1,6 +1,6 @@
 // Pictures, or any axes, of another size: each axis by itself, each element of the result a
 // weighted sum of elements of the input, whose places and weights are chosen while the graph is
-// built.  The sizes of all axes are numbers.
+// built, or computed with the elements where the sizes of the axis are no numbers.
 #pragma once
 
 #include <vector>
@@ -51,7 +51,7 @@ struct ResizeOptions {
 
 // x with these axes of the given sizes.  The dtype stays; what is weighted is computed in float32
 // at least and rounded once.
-Tensor resize(const Tensor& x, const Ints& axes, const Ints& sizes,
+Tensor resize(const Tensor& x, const Ints& axes, const Shape& sizes,
               const ResizeOptions& options = {});
 // x with axis axes[i] of floor(size * scales[i]) elements.
 Tensor resize_by(const Tensor& x, const Ints& axes, const std::vector<double>& scales,

@@ -4,6 +4,8 @@ program serves all data.
     PYTHONPATH=build/release/bindings/python sizes_test.py [PATTERN]
 """
 
+import json
+import resource
 import sys
 
 import named_tests
@@ -564,6 +566,191 @@ def operators_over_what_was_found():
             both.check(rng.standard_normal((MANY, 8)).astype(np.float32), rng.permutation(MANY) < count, tolerance=1e-4)
 
 
+def number(given, made):
+    """One integer, [1], that only the run knows."""
+    return [as_integers(given, f"{made}s"), node("ReduceSum", [f"{made}s"], [made], keepdims=1)]
+
+
+def sent_back(both, arrays, text):
+    for model in both.ours:
+        try:
+            model.run(arrays)
+        except tiny.Error as error:
+            assert text in str(error), str(error)
+        else:
+            raise AssertionError("no error")
+
+
+def slices_that_begin_where_data_says():
+    rng = np.random.default_rng(18)
+    both = Both([*number("a", "b"), *number("c", "e"), node("Slice", ["x", "b", "far", "first"], ["y"]),
+                 node("Slice", ["x", "b", "e", "first"], ["z"]), node("Slice", ["x", "b", "e", "first", "two"], ["s"]),
+                 node("Slice", ["x", "b", "e", "first", "back"], ["r"]), node("Slice", ["x", "b", "before", "first", "back"], ["t"]),
+                 node("Slice", ["x", "last", "e", "first", "back3"], ["u"]), node("Exp", ["y"], ["v"])],
+                [("a", FLOAT, (MANY,)), ("c", FLOAT, (MANY,)), ("x", FLOAT, (9, 4))], [(name, FLOAT, 2) for name in "yzsrtuv"],
+                first=np.int64([0]), far=np.int64([2**62]), two=np.int64([2]), back=np.int64([-1]), before=np.int64([-(2**63)]),
+                last=np.int64([-1]), back3=np.int64([-3]))
+    for begin, end in ((0, 9), (3, 5), (5, 3), (-4, -1), (-100, 100), (8, 9), (100, -100), (1, 8), (-9, -100), (-100, -100)):
+        both.check(among_many(begin), among_many(end), rng.standard_normal((9, 4)).astype(np.float32))
+
+
+def slices_backwards_from_before_the_axis():
+    for begin, end in ((-100, -100), (-100, 3), (-10, -20), (0, -10), (-9, -11), (-1, -3)):
+        both = Both([node("Slice", ["x", "b", "e", "axis", "step"], ["y"])], [("x", FLOAT, (9, 4))], [("y", FLOAT, 2)],
+                    b=np.int64([begin]), e=np.int64([end]), axis=np.int64([0]), step=np.int64([-1]))
+        both.check(np.random.default_rng(19).standard_normal((9, 4)).astype(np.float32))
+
+
+def slices_of_what_was_found():
+    rng = np.random.default_rng(20)
+    both = Both([node("Compress", ["x", "c"], ["y"], axis=0), node("Compress", ["x", "d"], ["q"], axis=0), node("Shape", ["q"], ["s"], end=1),
+                 node("Neg", ["s"], ["n"]), node("Slice", ["y", "s", "far", "first"], ["behind"]), node("Slice", ["y", "n", "far", "first"], ["least"]),
+                 node("Slice", ["y", "three", "far", "first"], ["last"]), node("Slice", ["y", "first", "s", "first"], ["head"])],
+                [("x", FLOAT, (40, 3)), ("c", BOOL, (40,)), ("d", BOOL, (40,))],
+                [(name, FLOAT, 2) for name in ("behind", "least", "last", "head")],
+                first=np.int64([0]), far=np.int64([2**62]), three=np.int64([-3]))
+    for count, other in ((10, 3), (3, 10), (40, 40), (2, 1), (1, 0), (40, 7)):
+        both.check(rng.standard_normal((40, 3)).astype(np.float32), rng.permutation(40) < count, rng.permutation(40) < other)
+    both = Both([*number("a", "n"), *number("b", "from"), *number("c", "to"), node("Squeeze", ["n"], ["count"]),
+                 node("Range", ["zero", "count", "one"], ["r"]), node("Slice", ["r", "from", "to", "first"], ["t"]),
+                 node("Slice", ["r", "from", "far", "first"], ["u"]), node("Slice", ["r", "three", "far", "first"], ["v"]),
+                 node("Slice", ["r", "to", "from", "first", "back"], ["w"])],
+                [(name, FLOAT, (MANY,)) for name in "abc"], [(name, INT64, 1) for name in "tuvw"],
+                first=np.int64([0]), far=np.int64([2**62]), three=np.int64([-3]), zero=np.int64(0), one=np.int64(1), back=np.int64([-2]))
+    for numbers in ((10, 3, 7), (1000, -7, 999), (2, 1, 2), (5, 0, 50), (100, 20, 60), (0, 0, 0)):
+        both.check(*(among_many(one) for one in numbers))
+
+
+def splits_as_data_says():
+    rng = np.random.default_rng(21)
+    both = Both([*number("a", "p"), *number("b", "q"), *number("c", "r"), node("Concat", ["p", "q", "r"], ["s"], axis=0),
+                 node("Split", ["x", "s"], ["u", "v", "w"], axis=0, name="parts"), node("Exp", ["v"], ["m"])],
+                [*((name, FLOAT, (MANY,)) for name in "abc"), ("x", FLOAT, (9, 4))], [(name, FLOAT, 2) for name in "uvwm"])
+    x = rng.standard_normal((9, 4)).astype(np.float32)
+    for sizes in ((3, 3, 3), (0, 9, 0), (9, 0, 0), (1, 2, 6)):
+        both.check(*(among_many(one) for one in sizes), x)
+    for sizes in ((3, 3, 4), (3, 3, 2), (-1, 5, 5), (10, 0, -1)):
+        sent_back(both, [*(among_many(one) for one in sizes), x], 'the size "#parts')
+    both = Both([node("Compress", ["x", "c"], ["y"], axis=0), node("Split", ["y"], ["u", "v", "w", "t"], axis=0, num_outputs=4)],
+                [("x", FLOAT, (40, 3)), ("c", BOOL, (40,))], [(name, FLOAT, 2) for name in "uvwt"])
+    for count in (4, 8, 7, 40, 39, 10, 13):
+        both.check(rng.standard_normal((40, 3)).astype(np.float32), rng.permutation(40) < count)
+
+
+def reshapes_as_data_says():
+    rng = np.random.default_rng(22)
+    inputs = [("a", FLOAT, (MANY,)), ("b", FLOAT, (MANY,)), ("x", FLOAT, (6, 4))]
+    asked = [*number("a", "p"), *number("b", "q"), node("Concat", ["p", "q"], ["s"], axis=0)]
+    both = Both([*asked, node("Reshape", ["x", "s"], ["y"]), node("Concat", ["p", "rest"], ["s2"], axis=0), node("Reshape", ["x", "s2"], ["z"]),
+                 node("Concat", ["s", "rest"], ["s3"], axis=0), node("Reshape", ["x", "s3"], ["w"]),
+                 node("Concat", ["rest", "p"], ["s4"], axis=0), node("Reshape", ["x", "s4"], ["v"]), node("Softmax", ["v"], ["m"])],
+                inputs, [("y", FLOAT, 2), ("z", FLOAT, 2), ("w", FLOAT, 3), ("m", FLOAT, 2)], rest=np.int64([-1]))
+    x = rng.standard_normal((6, 4)).astype(np.float32)
+    for sizes in ((6, 4), (4, 6), (2, 12), (24, 1), (1, 24)):
+        both.check(*(among_many(one) for one in sizes), x)
+    both = Both([*asked, node("Reshape", ["x", "s"], ["y"], name="shaped")], inputs, [("y", FLOAT, 2)])
+    for sizes in ((-1, 4), (0, 4), (0, 0), (0, -1), (8, -1), (-1, 1)):
+        both.check(*(among_many(one) for one in sizes), x)
+    for sizes in ((5, 5), (-1, -1), (-1, 5), (7, -1)):
+        sent_back(both, [*(among_many(one) for one in sizes), x], 'the size "#shaped" is -1: what data says does not fit')
+    both = Both([*number("a", "n"), node("Squeeze", ["n"], ["count"]), node("Range", ["zero", "count", "one"], ["r"]),
+                 node("Reshape", ["r", "blocks"], ["b"], name="blocks"), node("Compress", ["x", "c"], ["y"], axis=0), node("Reshape", ["y", "rows"], ["z"])],
+                [("a", FLOAT, (MANY,)), ("x", FLOAT, (40, 3)), ("c", BOOL, (40,))], [("b", INT64, 3), ("z", FLOAT, 2)],
+                zero=np.int64(0), one=np.int64(1), blocks=np.int64([-1, 2, 2]), rows=np.int64([2, -1]))
+    for count, chosen in ((8, 4), (400, 40), (4, 2), (0, 6)):
+        both.check(among_many(count), rng.standard_normal((40, 3)).astype(np.float32), rng.permutation(40) < chosen)
+    sent_back(both, [among_many(9), np.zeros((40, 3), np.float32), np.arange(40) < 2], 'the size "#blocks" is -1')
+
+
+def pictures_of_sizes_that_were_found():
+    """Another size in every mode, by scales or to sizes; of axes that were found, and of such as stay."""
+    rng = np.random.default_rng(23)
+    ways = [({"mode": "nearest", "nearest_mode": rounds, "coordinate_transformation_mode": place}, scale)
+            for rounds, place, scale in (("floor", "asymmetric", 2), ("round_prefer_floor", "half_pixel", 1.5),
+                                         ("ceil", "half_pixel", 0.625), ("round_prefer_ceil", "align_corners", 2),
+                                         ("round_prefer_floor", "half_pixel_symmetric", 0.75))]
+    ways += [({"mode": mode, "coordinate_transformation_mode": place, "exclude_outside": outside}, scale)
+             for mode, place, outside, scale in (("linear", "half_pixel", 0, 2), ("linear", "align_corners", 0, 3), ("linear", "pytorch_half_pixel", 0, 0.5),
+                                                 ("cubic", "half_pixel", 0, 2), ("cubic", "asymmetric", 0, 1.3), ("cubic", "half_pixel", 1, 0.7))]
+    ways.append(({"mode": "linear", "antialias": 1}, 0.4))
+    for attributes, scale in ways:
+        # To the nearest of sizes whose share is no float either rounds its own way.
+        weighted = {"mode": "linear"} if attributes["mode"] == "nearest" else attributes | {"antialias": 0}
+        both = Both([node("Compress", ["x", "c"], ["y"], axis=2), node("Resize", ["y", "", "scales"], ["z"], **attributes),
+                     node("Resize", ["y", "", "", "sizes"], ["w"], **weighted),
+                     node("Compress", ["x", "c"], ["rows"], axis=2), node("Transpose", ["rows"], ["turned"], perm=[2, 0, 1, 3]),
+                     node("Resize", ["turned", "", "behind"], ["v"], **attributes)],
+                    [("x", FLOAT, (1, 2, 20, 5)), ("c", BOOL, (20,))], [("z", FLOAT, 4), ("w", FLOAT, 4), ("v", FLOAT, 4)],
+                    scales=np.float32([1, 1, scale, 1]), sizes=np.int64([1, 2, 13, 5]), behind=np.float32([1, 1, 1, 2]))
+        for count in (5, 20, 4, 13):
+            both.check(rng.standard_normal((1, 2, 20, 5)).astype(np.float32), rng.permutation(20) < count, tolerance=1e-4)
+    both = Both([*number("a", "n"), node("Concat", ["three", "n"], ["sizes"], axis=0),
+                 node("Resize", ["x", "", "", "sizes"], ["y"], mode="linear"), node("Resize", ["y", "", "scales"], ["z"], mode="cubic")],
+                [("a", FLOAT, (MANY,)), ("x", FLOAT, (1, 2, 3, 7))], [("y", FLOAT, 4), ("z", FLOAT, 4)],
+                three=np.int64([1, 2, 3]), scales=np.float32([1, 1, 1, 2]))
+    for count in (7, 3, 40, 1):
+        both.check(among_many(count), rng.standard_normal((1, 2, 3, 7)).astype(np.float32), tolerance=1e-4)
+
+
+def neighbours_and_sums_of_what_was_found():
+    """What the one slice has of an axis and the other: as many elements, if of other words."""
+    rng = np.random.default_rng(24)
+    both = Both([node("Compress", ["x", "c"], ["y"], axis=0), node("Slice", ["y", "one", "far", "zero"], ["next"]),
+                 node("Slice", ["y", "zero", "last", "zero"], ["before"]), node("Sub", ["next", "before"], ["d"]),
+                 node("Slice", ["y", "two", "last", "zero"], ["e"]), node("Slice", ["y", "one", "last2", "zero"], ["f"]), node("Mul", ["e", "f"], ["g"])],
+                [("x", FLOAT, (30, 3)), ("c", BOOL, (30,))], [("d", FLOAT, 2), ("g", FLOAT, 2)], zero=np.int64([0]),
+                one=np.int64([1]), two=np.int64([2]), far=np.int64([2**63 - 1]), last=np.int64([-1]), last2=np.int64([-2]))
+    for count in (9, 30, 3, 2, 1, 0):
+        both.check(rng.standard_normal((30, 3)).astype(np.float32), rng.permutation(30) < count)
+    # The mean of each group, as torch's index_add is written.
+    both = Both([node("Unique", ["ids"], ["u", "", "group"]), node("Shape", ["u"], ["n"]), node("Concat", ["n", "four"], ["shape"], axis=0),
+                 node("ConstantOfShape", ["shape"], ["zeros"]), node("Slice", ["zeros", "zero2", "first", "axes"], ["row"]), node("Shape", ["row"], ["r"]),
+                 node("Expand", ["x", "r"], ["updates"]), node("Unsqueeze", ["group", "one"], ["column"]), node("Shape", ["updates"], ["s"]),
+                 node("Expand", ["column", "s"], ["places"]), node("ScatterElements", ["zeros", "places", "updates"], ["sums"], axis=0, reduction="add")],
+                [("x", FLOAT, (None, 4)), ("ids", INT64, (None,))], [("sums", FLOAT, 2), ("u", INT64, 1)],
+                one=np.int64([1]), four=np.int64([4]), zero2=np.int64([0, 0]), first=np.int64([1, 2**63 - 1]), axes=np.int64([0, 1]))
+    for rows, groups in ((20, 5), (33, 12), (1, 1), (7, 1)):
+        both.check(rng.standard_normal((rows, 4)).astype(np.float32), rng.integers(0, groups, rows))
+
+
+def ten_thousand_runs_of_other_sizes():
+    """Memory stays, nothing is compiled after the first; what is too much is an error, and the next run is right."""
+    nodes = [*number("a", "n"), *number("b", "s"), node("Squeeze", ["n"], ["count"]), node("Range", ["zero", "count", "one"], ["r"]),
+             node("Cast", ["r"], ["f"], to=FLOAT), node("Slice", ["f", "s", "far", "first"], ["t"]), node("CumSum", ["t", "zero"], ["c"])]
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info(name, FLOAT, [MANY]) for name in "ab"],
+                              [helper.make_tensor_value_info(name, FLOAT, ["n"]) for name in "tc"],
+                              [numpy_helper.from_array(np.asarray(value), name) for name, value in
+                               (("zero", np.int64(0)), ("one", np.int64(1)), ("first", np.int64([0])), ("far", np.int64([2**62])))])
+    context = tiny.Context(device="cpu", threads=1, memory_limit=1 << 20)
+    model = tiny.Model.load(context, helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10).SerializeToString())
+
+    def had_code():
+        had = json.loads(context.counters().text())
+        return had["kernels"]["compiled"] + had["kernels"]["cached"]
+
+    def run(count, begin):
+        got = [one.numpy() for one in model.run([among_many(count), among_many(begin)])]
+        assert got[0].shape == got[1].shape and (got[0] == np.arange(count, dtype=np.float32)[begin:]).all(), (count, begin)
+
+    rng = np.random.default_rng(25)
+    for number_of_run in range(10_000):
+        run(int(rng.integers(0, 3000)), int(rng.integers(-100, 200)))
+        if number_of_run == 99:
+            code = had_code()
+            resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert had_code() == code > 0, (had_code(), code)
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - resident  # KiB
+    assert grown < 4096, grown
+    for count, said in ((2**62, "the size"), (1 << 23, "memory_limit"), (1 << 22, "memory_limit")):
+        try:
+            model.run([among_many(count), among_many(0)])
+        except tiny.Error as error:
+            assert said in str(error), str(error)
+        else:
+            raise AssertionError(f"no error of {count} elements")
+        run(700, 3)
+
+
 TESTS = (non_zero_and_what_follows, a_number_has_no_coordinates, compress_along_axes, unique_rows, boxes_that_overlap, boxes_of_which_few_are_looked_at,
          boxes_among_those_that_were_found, how_many_boxes_is_an_input,
          one_size_decides_the_next, many_are_found_among_many_that_were_found, how_much_was_found_is_an_output, a_range_counts_what_was_found,
@@ -573,6 +760,9 @@ TESTS = (non_zero_and_what_follows, a_number_has_no_coordinates, compress_along_
          steps_over_what_was_found, unique_rows_of_what_was_found,
          loops_that_collect_until_they_end, loops_whose_rounds_differ_in_size,
          lengths_that_nothing_bounds, ranges_of_what_data_says, shapes_of_what_data_says, slices_that_end_where_data_says,
+         slices_that_begin_where_data_says, slices_backwards_from_before_the_axis, slices_of_what_was_found,
+         splits_as_data_says, reshapes_as_data_says, pictures_of_sizes_that_were_found, neighbours_and_sums_of_what_was_found,
+         ten_thousand_runs_of_other_sizes,
          operators_over_what_was_found, loops_without_rounds, a_branch_of_another_rank_is_an_error_where_it_is_taken)  # fmt: skip
 
 if __name__ == "__main__":

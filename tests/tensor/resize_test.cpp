@@ -165,7 +165,7 @@ TEST(ResizeErrors, MistakesAreNamed) {
   const Ref<Context> context = testing::new_context("interp");
   const Tensor x = floats(context, {1, 2, 3, 4}, {2, 2});
   const auto failure = [&](const Ints& axes, const Ints& sizes, const ResizeOptions& options) {
-    return failure_of([&] { resize(x, axes, sizes, options); });
+    return failure_of([&] { resize(x, axes, to_shape(sizes), options); });
   };
   expect_failure(failure({0, 1}, {4}, {}), Status::InvalidArgument, {"1 sizes", "2 axes"});
   expect_failure(failure({0}, {-1}, {}), Status::InvalidArgument, {"-1 elements"});
