@@ -4,16 +4,17 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "onnx/import/functions.h"
+#include "onnx/import/import.h"
 #include "onnx/import/ml.h"
 #include "onnx/import/table.h"
 #include "tensor/activation.h"
+#include "tensor/control.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
 #include "tensor/indexing.h"
 #include "tensor/joining.h"
 #include "tensor/matmul.h"
 #include "tensor/movement.h"
-#include "tensor/recurrence.h"
 #include "tensor/reduce.h"
 
 namespace tiny::onnx {
@@ -113,7 +114,7 @@ Tensors import_svm_regressor(Call& c) {
 
 // The probabilities of classes from those of one of each two, r [rows, classes, classes] (Wu, Lin
 // and Weng 2004, the second method, as libsvm goes about it).
-Tensor coupled(const Tensor& r, int64_t classes) {
+Tensor coupled(Call& c, const Tensor& r, int64_t classes) {
   const Ref<Context>& context = r.context_ref();
   const Tensor one = eye(context, r.dtype(), classes, classes);
   const Tensor others = number(r, 1) - one;
@@ -123,10 +124,12 @@ Tensor coupled(const Tensor& r, int64_t classes) {
   const Tensor q = squares * one - from * r * others;
   const Tensor start = full(context, r.dtype(), {r.shape()[0], tiny::Dim(classes), 1},
                             1.0 / static_cast<double>(classes));
+  if (r.shape()[0].is(0)) return squeeze(start, {2});
   constexpr int64_t kRounds = 100;
   const double bound = 0.005 / static_cast<double>(classes);
-  const auto round = [&](const RecurrenceStep& s) {
-    Tensor p = s.state[0];
+  // Few rounds are enough; a row that is done stays as it is until all are.
+  const auto round = [&](const Tensor&, const Tensors& state) {
+    Tensor p = state[0];
     Tensor qp = matmul(q, p);
     Tensor pqp = sum(p * qp, {1}, true);
     const Tensor is_done = less(max(abs(qp - pqp), {1}, true), number(p, bound));
@@ -140,15 +143,15 @@ Tensor coupled(const Tensor& r, int64_t classes) {
       qp = (qp + step * column) / scale;
       p = (p + step * slice_axis(unsqueeze(one, {0}), 2, i, i + 1)) / scale;
     }
-    return RecurrenceResult{{}, {where(is_done, s.state[0], p)}};
+    return Round{{where(is_done, state[0], p)}, invert(all(is_done, {0, 1, 2}))};
   };
-  const RecurrenceResult made = recur(
-      context, {.steps = kRounds, .sequences = {}, .state = {start}, .is_backwards = {}}, round);
-  return squeeze(made.state[0], {2});
+  const Tensors made =
+      repeat(full(context, kInt64, {}, kRounds), {start}, c.importer().dependences(), round);
+  return squeeze(made[0], {2});
 }
 
 // The classes' shares of the pairs' scores, in the order (0, 1), (0, 2), .., (1, 2), ..
-Tensor pair_probabilities(const Call& c, const Tensors& scores, int64_t classes) {
+Tensor pair_probabilities(Call& c, const Tensors& scores, int64_t classes) {
   const std::vector<double> a = reals_attr(c, "prob_a"), b = reals_attr(c, "prob_b");
   c.check(a.size() == scores.size() && b.size() == scores.size(), "prob_a and prob_b of ", a.size(),
           " and ", b.size(), " numbers for ", scores.size(), " pairs");
@@ -165,7 +168,7 @@ Tensor pair_probabilities(const Call& c, const Tensors& scores, int64_t classes)
     }
   Tensors all;
   for (const Tensors& row : rows) all.push_back(concat(row, 1));
-  return coupled(stack(all, 1), classes);
+  return coupled(c, stack(all, 1), classes);
 }
 
 // The score of each two classes, [rows, 1] each.

@@ -35,6 +35,7 @@ class Builder {
       add(u, k, sources.subspan(first, u.src().size()));
       first += u.src().size();
     }
+    table_.opaque |= table_.checked;
     table_.gathered = table_.opaque & ~divided_;
     table_.opaque |= divided_;
     find_widest();
@@ -91,7 +92,7 @@ class Builder {
   void add(const UOp& u, uint32_t k, std::span<const uint32_t> sources) {
     if (u.op() == Op::Load || u.op() == Op::Store) add_access(u, k);
     if (u.op() == Op::Index) add_index(u, k);
-    if (u.op() == Op::Check) table_.opaque |= table_.free[k];
+    if (u.op() == Op::Check) table_.checked |= table_.free[k];
     if (u.op() == Op::Reduce || u.op() == Op::Store) {
       add_closure(u, k, sources);
       // A constant is spread over lanes where it is closed.

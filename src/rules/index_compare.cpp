@@ -11,6 +11,7 @@ namespace {
 
 constexpr size_t kOperandsMax = 64;  // of a connective that is looked at as a whole
 constexpr size_t kImpliedMax = 8;    // beyond which its operands are not compared with each other
+constexpr int kNestedMax = 8;        // connectives one inside the other
 
 // a - b + offset.
 std::optional<Affine> difference(const UOp& a, const UOp& b, int64_t offset) {
@@ -174,27 +175,70 @@ bool has_complement(const std::vector<UOp>& operands) {
   return false;
 }
 
+// What holds of an operand's place: of an And that all other operands hold, of an Or that none
+// does.
+struct Rest {
+  Op op;
+  const std::vector<UOp>& all;
+  size_t place;
+  std::vector<Affine> facts;  // >= 0
+  BoundsCache& cache;
+
+  bool proves(const Affine& e) const { return prove_nonnegative(e, facts, cache); }
+
+  // Whether `condition` is `truth` there.
+  bool decides(const UOp& condition, bool truth, int nested = kNestedMax) const {
+    if (nested == 0) return false;
+    if (condition.op() == Op::Not) return decides(condition.src(0), !truth, nested - 1);
+    if (condition.op() == Op::And || condition.op() == Op::Or) {
+      const bool first = decides(condition.src(0), truth, nested - 1);
+      const bool needs_both = (condition.op() == Op::And) == truth;
+      return first != needs_both ? first : decides(condition.src(1), truth, nested - 1);
+    }
+    if (truth == (op == Op::And))
+      for (size_t j = 0; j < all.size(); ++j)
+        if (j != place && all[j] == condition) return true;
+    auto e = as_nonnegative(condition);
+    if (e && !truth) e = opposite(*e);
+    return e && proves(*e);
+  }
+};
+
+// An operand of the other kind without those of its own that the rest decides; none if that decides
+// it: an Or of which nothing is left is false.
+UOp without_decided(const UOp& operand, const Rest& rest, Graph& g) {
+  const Op inner = rest.op == Op::And ? Op::Or : Op::And;
+  if (operand.op() != inner) return operand;
+  auto parts = operands(operand, inner);
+  if (!parts) return operand;
+  if (std::erase_if(*parts, [&](const UOp& p) { return rest.decides(p, inner == Op::And); }) == 0)
+    return operand;
+  return parts->empty() ? UOp() : chained(g, inner, *parts);
+}
+
 // `all` without what the rest implies (And), or what implies the rest (Or).  True if the whole is
 // decided: a false And, a true Or.
 bool drop_implied(std::vector<UOp>& all, Op op, const Match& m) {
   for (size_t i = 0; i < all.size() && all.size() > 1;) {
-    auto e = as_nonnegative(all[i]);
-    if (e && op == Op::Or) e = opposite(*e);
-    const auto other = e ? opposite(*e) : std::nullopt;
-    std::vector<Affine> facts(m.facts().begin(), m.facts().end());
+    Rest rest{op, all, i, {m.facts().begin(), m.facts().end()}, m.cache()};
     for (size_t j = 0; j < all.size(); ++j) {
       if (j == i) continue;
       if (op == Op::And) {
-        append_facts(all[j], facts);
+        append_facts(all[j], rest.facts);
       } else if (const auto f = as_nonnegative(all[j])) {
-        if (auto not_f = opposite(*f)) facts.push_back(std::move(*not_f));
+        if (auto not_f = opposite(*f)) rest.facts.push_back(std::move(*not_f));
       }
     }
-    if (e && prove_nonnegative(*e, facts, m.cache())) {
+    all[i] = without_decided(all[i], rest, m.graph());
+    if (!all[i]) return true;
+    auto e = as_nonnegative(all[i]);
+    if (e && op == Op::Or) e = opposite(*e);
+    if (e && rest.proves(*e)) {
       all.erase(all.begin() + static_cast<std::ptrdiff_t>(i));
       continue;
     }
-    if (other && prove_nonnegative(*other, facts, m.cache())) return true;
+    const auto other = e ? opposite(*e) : std::nullopt;
+    if (other && rest.proves(*other)) return true;
     ++i;
   }
   return false;

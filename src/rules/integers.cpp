@@ -117,6 +117,20 @@ constexpr Rule kIntegers[] = {
     rule(c2 < where(b, c0, c1),             where(b, c2 < c0, c2 < c1)),
     rule(where(b, c0, c1) == c2,            where(b, c0 == c2, c1 == c2)),
     rule(where(b, c0, c1) != c2,            where(b, c0 != c2, c1 != c2)),
+
+    // Of a choice between a value and a constant the constant's side is known.
+    rule(where(b, i, c1) < c2,              where(b, i < c2, c1 < c2)),
+    rule(where(b, c1, i) < c2,              where(b, c1 < c2, i < c2)),
+    rule(c2 < where(b, i, c1),              where(b, c2 < i, c2 < c1)),
+    rule(c2 < where(b, c1, i),              where(b, c2 < c1, c2 < i)),
+    rule(where(b, i, c1) == c2,             where(b, i == c2, c1 == c2)),
+    rule(where(b, c1, i) == c2,             where(b, c1 == c2, i == c2)),
+    rule(where(b, i, c1) != c2,             where(b, i != c2, c1 != c2)),
+    rule(where(b, c1, i) != c2,             where(b, c1 != c2, i != c2)),
+    rule(where(b, i, c1) / c2,              where(b, i / c2, c1 / c2)),
+    rule(where(b, c1, i) / c2,              where(b, c1 / c2, i / c2)),
+    rule(where(b, i, c1) % c2,              where(b, i % c2, c1 % c2)),
+    rule(where(b, c1, i) % c2,              where(b, c1 % c2, i % c2)),
 };
 
 // Rules of int64 indices, which do not overflow.  Sums have one form: terms in order, the constant

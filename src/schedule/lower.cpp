@@ -73,6 +73,12 @@ class StoredValues {
   NodeTable<std::optional<StoredView>> views_;
 };
 
+// Whether a range is in both.
+bool shares_ranges(const UOp& a, const UOp& b) {
+  return std::ranges::any_of(topological(std::span(&b, 1)),
+                             [&](const UOp& u) { return u.op() == Op::Range && reaches(a, u); });
+}
+
 class Lowering {
  public:
   // The stores and what is inlined must outlive it.
@@ -336,9 +342,11 @@ class Lowering {
         if (!prove_nonnegative(room)) ok = logical_or(ok, logical_not(nonnegative(room)));
     UOp position = graph_.integer(0);
     const Shape strides = row_major_strides(shape);
-    // Where an index repeats along an axis, the first of those that are equal is named.
+    // Where the condition repeats along an axis, the first of those that are equal is named.
+    ok = simplify_index(ok);
     for (size_t i = 0; i < shape.size(); ++i)
-      if (reaches(e, index[i])) position = add(position, mul(index[i], strides[i].uop(graph_)));
+      if (shares_ranges(ok, index[i]))
+        position = add(position, mul(index[i], strides[i].uop(graph_)));
     checks_.push_back(graph_.make(Op::Check, {ok, position}, static_cast<int64_t>(checks_.size())));
   }
 

@@ -48,22 +48,15 @@ Tensor positions(const Tensor& like, const Dim& count, int64_t rank, int64_t axi
   return iota.with(make_reshape(iota.node(), shape));
 }
 
+// The nearest index inside: whatever the data says, a place in flattened data that is made of it is
+// one of its own row, and needs no division to tell the axes.
+Tensor nearest(const Tensor& i, const Dim& size) {
+  const Tensor last = size_like(i, size) - number_int(i, 1);
+  return minimum(maximum(i, number_int(i, 0)), last);
+}
+
 Tensor is_inside(const Tensor& i, const Dim& size) {
   return bit_and(less_equal(number_int(i, 0), i), less(i, size_like(i, size)));
-}
-
-// Gather checks positions in flattened data: an index outside of its own axis must not pass for one
-// in the next row.
-Tensor confined(const Tensor& index, const Dim& size) {
-  const Tensor i = wrapped(cast(index, kInt64), size);
-  return where(is_inside(i, size), i, number_int(i, INT32_MIN));
-}
-
-// The places where confined() left an index outside stay outside.
-Tensor flat_place(const Tensor& place, const Tensor& index, const Dim& stride) {
-  const Tensor next = add(place, mul(index, size_like(index, stride)));
-  const Tensor bad = number_int(index, INT32_MIN);
-  return where(bit_or(equal(index, bad), less(place, number_int(place, 0))), bad, next);
 }
 
 }  // namespace
@@ -98,7 +91,7 @@ Tensor take_along_axis(const Tensor& a, const Tensor& index, int64_t axis) {
   const Shape strides = row_major_strides(a.shape());
   const Dim size = a.shape()[at(along)];
   const Tensor i = wrapped(cast(index, kInt64), size);
-  Tensor place = mul(i, size_like(i, strides[at(along)]));
+  Tensor place = mul(nearest(i, size), size_like(i, strides[at(along)]));
   for (int64_t axis_of = 0; axis_of < a.rank(); ++axis_of) {
     if (axis_of == along) continue;
     const Tensor position = positions(index, index.shape()[at(axis_of)], a.rank(), axis_of);
@@ -203,12 +196,21 @@ Tensor gather_nd(const Tensor& a, const Tensor& index, int64_t batch) {
   const Shape strides = row_major_strides(outer);
   const int64_t rank = index.rank() - 1;
   Tensor place = number_int(cast(index, kInt64), 0);
-  for (int64_t i = 0; i < batch; ++i)
-    place = flat_place(place, positions(index, outer[at(i)], rank, i), strides[at(i)]);
-  for (int64_t i = 0; i < depth; ++i) {
-    const Tensor column = squeeze(slice_axis(index, -1, i, i + 1), {-1});
-    place = flat_place(place, confined(column, outer[at(batch + i)]), strides[at(batch + i)]);
+  // Gather checks places in flattened data: an index outside of its own axis must not pass for one
+  // in the next row.
+  Tensor inside;
+  const auto add_axis = [&](const Tensor& i, int64_t axis) {
+    place = add(place, mul(i, size_like(i, strides[at(axis)])));
+  };
+  for (int64_t i = 0; i < batch; ++i) add_axis(positions(index, outer[at(i)], rank, i), i);
+  for (int64_t i = batch; i < inner; ++i) {
+    const Tensor column = squeeze(slice_axis(index, -1, i - batch, i - batch + 1), {-1});
+    const Tensor wanted = wrapped(cast(column, kInt64), outer[at(i)]);
+    const Tensor fits = is_inside(wanted, outer[at(i)]);
+    inside = inside ? bit_and(inside, fits) : fits;
+    add_axis(nearest(wanted, outer[at(i)]), i);
   }
+  place = where(inside, place, number_int(place, -1));
   const Tensor rows = flatten(a, 0, inner);
   const Shape shape = index.shape().part(0, at(rank));
   return a.with(make_gather(rows.node(), broadcast_to(place.node(), shape), 0));

@@ -179,9 +179,13 @@ def support_vectors(seed, kernel, one_class, classes, shares):
     check(model_of("SVMRegressor", [x], 1, n_supports=count, one_class=int(one_class), rho=[0.1],
                    coefficients=floats(rng, count).tolist(), **common), [x], 1e-4)  # fmt: skip
     probabilities = {"prob_a": (-np.abs(floats(rng, pairs)) - 0.5).tolist(), "prob_b": floats(rng, pairs).tolist()}
-    check(model_of("SVMClassifier", [x], 2, vectors_per_class=vectors, rho=floats(rng, pairs).tolist(),
-                   coefficients=floats(rng, (classes - 1) * count).tolist(), classlabels_ints=list(range(classes)),
-                   **common, **(probabilities if shares else {})), [x], 1e-4)  # fmt: skip
+    classifier = {"vectors_per_class": vectors, "rho": floats(rng, pairs).tolist(), **(probabilities if shares else {}),
+                  "coefficients": floats(rng, (classes - 1) * count).tolist(),
+                  "classlabels_ints": list(range(classes)), **common}  # fmt: skip
+    check(model_of("SVMClassifier", [x], 2, **classifier), [x], 1e-4)
+    none = x[:0]  # onnxruntime does not run it
+    model = tiny.Model.load(tiny.default_context(), model_of("SVMClassifier", [none], 2, **classifier))
+    assert [list(value.numpy().shape)[:1] for value in model.run([none])] == [[0], [0]]
 
 
 # ---- Features and labels.

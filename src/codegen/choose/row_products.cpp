@@ -24,12 +24,15 @@ std::vector<int64_t> closed_by(const UOp& closer) {
 
 }  // namespace
 
-// Whether something is read along the range in steps that are no number.
-bool RowTiles::is_opaque(size_t position) const {
+// The lanes that a vector along the range has: one where something is read along it in steps that
+// are no number; fewer than others have where what is checked, or gathered, is an index of 64 bits.
+int64_t RowTiles::lanes_along(size_t position) const {
   const AccessTable table = access_table(edit_.now());
-  return std::ranges::any_of(table.accesses, [&](const AccessInfo& a) {
+  const bool is_opaque = std::ranges::any_of(table.accesses, [&](const AccessInfo& a) {
     return !a.store && a.node.op() != Op::Index && a.strides[position] == kOpaqueStride;
   });
+  if (is_opaque) return 1;
+  return std::min(edit_.lanes(), table.lanes_along(position, edit_.machine().vector_bytes));
 }
 
 // Splits columns into tiles of vectors.
@@ -37,10 +40,9 @@ RowTiles::Columns RowTiles::cut_columns(int64_t range, int64_t vectors) {
   Columns out;
   if (edit_.lanes() < 2) return out;
   const size_t at = edit_.now().find_range(range);
-  if (is_opaque(at)) return out;
+  int64_t lanes = lanes_along(at);
   const UOp size = edit_.now().ranges[at].range.src(0);
   const int64_t n = size.is_const() ? size.const_int() : 0;
-  int64_t lanes = edit_.lanes();
   if (n > 0 && n < lanes) lanes = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(n)));
   if (n > 0) vectors = std::clamp<int64_t>(vectors, 1, (n + lanes - 1) / lanes);
   if (lanes < 2) return out;

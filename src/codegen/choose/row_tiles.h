@@ -48,7 +48,7 @@ class RowTiles {
   void prefetch_operands();
 
   // row_products.cpp: the products of a tile.
-  bool is_opaque(size_t position) const;
+  int64_t lanes_along(size_t position) const;
   Columns cut_columns(int64_t range, int64_t vectors);
   void give_lanes(const Columns& columns);
   void fill_rows(const UOp& stage);

@@ -6,10 +6,13 @@
 
 #include "codegen/pipeline.h"
 #include "engine/compile.h"
+#include "render/x86/x86.h"
 #include "schedule/schedule.h"
 #include "shape/shape.h"
 #include "tensor/activation.h"
+#include "tensor/create.h"
 #include "tensor/elementwise.h"
+#include "tensor/indexing.h"
 #include "tensor/matmul.h"
 #include "tensor/movement.h"
 #include "tensor/reduce.h"
@@ -191,6 +194,23 @@ TEST(RowTiles, FetchWhatTheNextHeadReads) {
   };
   EXPECT_TRUE(options(12).ends_with("PREFETCH p0 r1; PREFETCH p1 r0; PREFETCH p2 r0"));
   EXPECT_EQ(options(4).find("PREFETCH"), std::string::npos);
+}
+
+// A mask that is looked up: what is checked has 64 bits, and no more lanes than registers hold.
+TEST(RowTiles, HaveLanesForTheIndicesThatTheyCheck) {
+  const Ref<Context> context = testing::new_context("interp", "avx512");
+  const auto input = [&](const Ints& shape) { return testing::float_input(context, shape); };
+  const Ints data(64);
+  const Tensor places = from_data(context, kInt64, {64}, data.data(), sizeof(int64_t) * 64);
+  const Tensor none = full(context, kFloat32, {64}, 0);
+  const Tensor scores = matmul(input({4, 16, 8}), input({4, 8, 64}));
+  const Tensor output =
+      matmul(softmax(add(scores, gather(none, places, 0)), 2), input({4, 64, 64}));
+  const UOp wanted = output.graph().make(Op::Contiguous, {output.node()});
+  const Schedule schedule = make_schedule({&wanted, 1}, avx512_machine());
+  for (const ScheduledKernel& kernel : schedule.kernels)
+    EXPECT_NO_THROW(
+        render_x86(generate(kernel.kernel, avx512_machine(), {}).program, avx512_machine()));
 }
 
 TEST(RowTiles, AreOneKernelHoweverLongTheyAre) {
