@@ -107,6 +107,22 @@ except NotImplementedError as error:
     print(error)
 """), ("[False, True] [False] [-2, -3]\n[0.2322, 0.4644] 0.4644\ntinygrad.nn.state.fs_load: tiny has no such part\n", 0))
 
+    def test_what_was_read_has_its_graph(self):
+        self.assertEqual(run("-c", """
+from tinygrad import Tensor
+x = Tensor([2.0])
+cube = x ** 3
+slope = cube.sum().gradient(x)[0]
+print(cube.numpy(), slope.item(), slope.sum().gradient(x)[0].item(), cube.sum().gradient(x)[0].item())
+cube.sum().backward()
+print(x.grad.item(), cube.realize().sum().gradient(x)[0].item())
+state = Tensor([1.0, 2.0]).realize()
+before, view = state + 1, state[1:]
+print(before.tolist(), view.tolist(), state.assign(Tensor([5.0, 6.0])).tolist(), view.tolist(), before.tolist())
+drawn = Tensor.rand(2)
+print(drawn.tolist() == drawn.tolist() == (drawn * 1).tolist())
+"""), ("[8.] 12.0 12.0 12.0\n12.0 0.0\n[2.0, 3.0] [2.0] [5.0, 6.0] [6.0] [2.0, 3.0]\nTrue\n", 0))
+
     def test_layers_draw_as_there(self):
         """The numbers are tinygrad's."""
         self.assertEqual(run("-c", """
