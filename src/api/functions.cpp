@@ -45,14 +45,17 @@ tiny_status tiny_unsqueeze(const tiny_tensor* a, const int64_t* axes, size_t nax
 tiny_status tiny_tile(const tiny_tensor* a, const int64_t* repeats, size_t naxes,
                       tiny_tensor** out) {
   return produce(__func__, out, {{a, "a"}}, [&] {
-    return tiny::tile(a->value,
-                      a->context->marks.shape(numbers(repeats, naxes, "repeats"), "repeats"));
+    return tiny::weak_like(tiny::tile(a->value, a->context->marks.shape(
+                                                    numbers(repeats, naxes, "repeats"), "repeats")),
+                           a->value);
   });
 }
 
 tiny_status tiny_stack(tiny_tensor* const* tensors, size_t count, int64_t axis, tiny_tensor** out) {
-  return produce(__func__, out, Operands(tensors, count, "tensors"),
-                 [&] { return tiny::stack(tiny::values_of(tensors, count), axis); });
+  return produce(__func__, out, Operands(tensors, count, "tensors"), [&] {
+    const std::vector<Tensor> values = tiny::values_of(tensors, count);
+    return tiny::weak_like(tiny::stack(values, axis), tiny::refs_to(values));
+  });
 }
 
 tiny_status tiny_split(const tiny_tensor* a, int64_t axis, const int64_t* sizes, size_t nsizes,

@@ -70,8 +70,11 @@ tiny_status tiny_binary(tiny_binary_op op, const tiny_tensor* a, const tiny_tens
                         tiny_tensor** out) {
   return produce(__func__, out, {{a, "a"}, {b, "b"}}, [&] {
     const tiny::Tensor* const both[] = {&a->value, &b->value};
-    return tiny::weak_like(
-        find<tiny::Binary>(tiny::kBinary, op, "binary operation")(*both[0], *both[1]), both);
+    tiny::Tensor made =
+        find<tiny::Binary>(tiny::kBinary, op, "binary operation")(*both[0], *both[1]);
+    const bool is_quotient_of_integers =
+        made.dtype().is_float() && !tiny::common_dtype(both).is_float();
+    return is_quotient_of_integers ? made : tiny::weak_like(std::move(made), both);
   });
 }
 
@@ -173,8 +176,10 @@ tiny_status tiny_contiguous(const tiny_tensor* a, tiny_tensor** out) {
 
 tiny_status tiny_concat(tiny_tensor* const* tensors, size_t count, int64_t axis,
                         tiny_tensor** out) {
-  return produce(__func__, out, {tensors, count, "tensors"},
-                 [&] { return tiny::concat(tiny::values_of(tensors, count), axis); });
+  return produce(__func__, out, {tensors, count, "tensors"}, [&] {
+    const std::vector<tiny::Tensor> values = tiny::values_of(tensors, count);
+    return tiny::weak_like(tiny::concat(values, axis), tiny::refs_to(values));
+  });
 }
 
 tiny_status tiny_matmul(const tiny_tensor* a, const tiny_tensor* b, tiny_tensor** out) {

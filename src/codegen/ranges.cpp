@@ -137,15 +137,14 @@ bool can_merge(const Kernel& kernel, const std::vector<UOp>& order, const UOp& a
   return true;
 }
 
-Kernel merge(const Kernel& kernel, size_t at_a, size_t at_b) {
-  Kernel out = kernel;
+void merge(Kernel& kernel, size_t at_a, size_t at_b) {
   const UOp a = kernel.ranges[at_a].range;
   const UOp b = kernel.ranges[at_b].range;
   Graph& graph = a.graph();
   const int64_t size_b = b.src(0).const_int();
   const UOp whole =
       graph.make(Op::Range, {graph.integer(a.src(0).const_int() * size_b)}, a.int_arg());
-  map_kernel(out, [&](const UOp& u, std::vector<UOp>& src) {
+  map_kernel(kernel, [&](const UOp& u, std::vector<UOp>& src) {
     if (u == a || u == b) return whole;
     if (u.op() == Op::Reduce) {
       std::vector<UOp> unique{src[0]};
@@ -164,30 +163,28 @@ Kernel merge(const Kernel& kernel, size_t at_a, size_t at_b) {
     src.erase(src.begin() + static_cast<int64_t>(first_index_of(u)) + gone);
     return graph.make(u.op(), src, std::move(view), u.dtype());
   });
-  out.ranges[at_b].range = whole;
-  out.ranges.erase(out.ranges.begin() + static_cast<int64_t>(at_a));
-  return out;
+  kernel.ranges[at_b].range = whole;
+  kernel.ranges.erase(kernel.ranges.begin() + static_cast<int64_t>(at_a));
 }
 
 }  // namespace
 
-Kernel merge_ranges(const Kernel& kernel) {
-  Kernel out = kernel;
+Kernel merge_ranges(Kernel kernel) {
+  const std::vector<KernelRange>& ranges = kernel.ranges;
   bool changed = true;
-  while (changed) {
+  while (changed && ranges.size() > 1) {
     changed = false;
-    const std::vector<UOp> order = topological(out.roots);
-    for (size_t i = 0; i < out.ranges.size() && !changed; ++i)
-      for (size_t k = 0; k < out.ranges.size() && !changed; ++k) {
-        if (i == k || out.ranges[i].reduced != out.ranges[k].reduced) continue;
-        if (out.ranges[i].kind != RangeKind::Loop || out.ranges[k].kind != RangeKind::Loop)
-          continue;
-        if (!can_merge(out, order, out.ranges[i].range, out.ranges[k].range)) continue;
-        out = merge(out, i, k);
+    const std::vector<UOp> order = topological(kernel.roots);
+    for (size_t i = 0; i < ranges.size() && !changed; ++i)
+      for (size_t k = 0; k < ranges.size() && !changed; ++k) {
+        if (i == k || ranges[i].reduced != ranges[k].reduced) continue;
+        if (ranges[i].kind != RangeKind::Loop || ranges[k].kind != RangeKind::Loop) continue;
+        if (!can_merge(kernel, order, ranges[i].range, ranges[k].range)) continue;
+        merge(kernel, i, k);
         changed = true;
       }
   }
-  return out;
+  return kernel;
 }
 
 }  // namespace tiny

@@ -11,6 +11,6 @@ namespace tiny {
 Kernel split_at_divisors(const Kernel& kernel);
 
 // Two ranges that every access walks as one run of memory become one range of the product size.
-Kernel merge_ranges(const Kernel& kernel);
+Kernel merge_ranges(Kernel kernel);
 
 }  // namespace tiny

@@ -31,6 +31,7 @@ KernelCache::KernelCache(Backend& backend, const Flags& flags, Observer& observe
 
 KernelCache::Key KernelCache::key_of(const Kernel& kernel) {
   Key key;
+  key.reserve(kernel.roots.size() + kernel.ranges.size());
   for (const UOp& root : kernel.roots) key.push_back(root.node());
   for (const KernelRange& r : kernel.ranges) key.push_back(r.range.node());
   return key;

@@ -41,6 +41,8 @@ UOp with_free_axis(const UOp& access, const std::vector<UOp>& src, const UOp& ra
   const size_t first = access.op() == Op::Load ? 1 : 2;
   ViewArg view;
   view.offset = given.offset;
+  view.shape.reserve(given.shape.size());
+  view.strides.reserve(given.shape.size());
   std::vector<UOp> now(src.begin(), src.begin() + static_cast<std::ptrdiff_t>(first));
   std::vector<UOp> sizes;
   for (size_t i = 0; i < given.shape.size(); ++i) {
@@ -83,16 +85,17 @@ std::vector<int64_t> share_sizes(std::vector<Kernel>& kernels) {
   if (kernels.size() < kSizesLeast) return sizes;
   std::vector<Kernel> made(kernels.size());
   std::map<KernelCache::Key, Ints> known;  // by structure: sizes, no more than are asked for
+  std::vector<const Ints*> of_kernel(kernels.size());
   for (size_t i = 0; i < made.size(); ++i) {
     sizes[i] = free_size(kernels[i], made[i]);
     if (sizes[i] == 0) continue;
     Ints& of_structure = known[KernelCache::key_of(made[i])];
+    of_kernel[i] = &of_structure;
     if (of_structure.size() < kSizesLeast && std::ranges::count(of_structure, sizes[i]) == 0)
       of_structure.push_back(sizes[i]);
   }
   for (size_t i = 0; i < made.size(); ++i) {
-    if (sizes[i] == 0) continue;
-    if (known[KernelCache::key_of(made[i])].size() == kSizesLeast)
+    if (of_kernel[i] && of_kernel[i]->size() == kSizesLeast)
       kernels[i] = std::move(made[i]);
     else
       sizes[i] = 0;

@@ -18,6 +18,9 @@
 
 namespace tiny {
 
+// Of a table that has any: most are of a kernel of few nodes.
+constexpr size_t kNodeSlotsLeast = 8;
+
 // Where to look for a node first, in a table of 2^bits slots: by the upper bits of a product, which
 // depend on all bits of the address.
 inline size_t home_of(const Node* node, int bits) {
@@ -65,7 +68,7 @@ class NodeMap {
     return at;
   }
   void grow() {
-    slots_.assign(slots_.empty() ? 32 : slots_.size() * 2, 0);
+    slots_.assign(std::max(slots_.size() * 2, kNodeSlotsLeast), 0);
     for (size_t i = 0; i < entries_.size(); ++i)
       slots_[position(entries_[i].key.node())] = static_cast<uint32_t>(i + 1);
   }
@@ -96,7 +99,7 @@ class NodeTable {
 
   // The value of the node, made if it is not there.
   T& operator[](const Node* node) {
-    if ((size_ + 1) * 2 > slots_.size()) grow(slots_.empty() ? 32 : slots_.size() * 2);
+    if ((size_ + 1) * 2 > slots_.size()) grow(std::max(slots_.size() * 2, kNodeSlotsLeast));
     Slot& slot = slots_[position(node)];
     if (!slot.node) {
       slot.node = node;
@@ -116,7 +119,7 @@ class NodeTable {
   // Room for so many.
   void reserve(size_t count) {
     const size_t wanted = std::bit_ceil(count * 2);
-    if (wanted > slots_.size()) grow(std::max<size_t>(wanted, 32));
+    if (wanted > slots_.size()) grow(std::max(wanted, kNodeSlotsLeast));
   }
   size_t size() const { return size_; }
   void clear() {

@@ -19,6 +19,8 @@ ViewArg view_arg(const View& view, std::vector<UOp>& src) {
     return kSymbolicDim;
   };
   ViewArg arg;
+  arg.shape.reserve(view.shape.size());
+  arg.strides.reserve(view.strides.size());
   for (const Dim& d : view.shape) arg.shape.push_back(number(d));
   for (const Dim& d : view.strides) arg.strides.push_back(number(d));
   arg.offset = number(view.offset);

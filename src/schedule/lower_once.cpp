@@ -38,8 +38,13 @@ bool LowerOnce::is_leaf(const UOp& node, const UOp& root, const UOp& destination
                               (!(node == root) || decision_.is_copied(root, destination)));
 }
 
-LowerOnce::Structure LowerOnce::structure_of(const UOp& root, const UOp& destination) {
-  Structure out;
+LowerOnce::Structure& LowerOnce::structure_of(const UOp& root, const UOp& destination) {
+  Structure& out = structure_;
+  out.nodes.clear();
+  out.sources.clear();
+  out.leaves.clear();
+  out.leaf_at.clear();
+  out.hash = 0;
   Graph& graph = root.graph();
   places_.resize(graph.id_limit());
   const uint64_t visit = graph.next_visit();
@@ -107,7 +112,7 @@ bool LowerOnce::is_same(const Entry& entry, const Structure& other, const View& 
   return true;
 }
 
-void LowerOnce::keep(Structure structure, const View& view, uint32_t destination,
+void LowerOnce::keep(const Structure& structure, const View& view, uint32_t destination,
                      const ScheduledKernel& kernel) {
   Entry entry;
   for (const UOp& leaf : structure.leaves) entry.layouts.push_back(decision_.view_of(leaf));
@@ -118,9 +123,8 @@ void LowerOnce::keep(Structure structure, const View& view, uint32_t destination
   entry.view = view;
   entry.destination = destination;
   entry.kernel = kernel;
-  const uint64_t hash = structure.hash;
-  entry.structure = std::move(structure);
-  entries_.insert_or_assign(hash, std::move(entry));
+  entry.structure = structure;
+  entries_.insert_or_assign(structure.hash, std::move(entry));
 }
 
 ScheduledKernel LowerOnce::store(const UOp& node, const UOp& destination, const View& view) {
@@ -129,14 +133,14 @@ ScheduledKernel LowerOnce::store(const UOp& node, const UOp& destination, const 
     ++lowered_;
     return lower_store(node, destination, view, decision_);
   }
-  Structure structure = structure_of(node, destination);
+  Structure& structure = structure_of(node, destination);
   structure.hash = hash_shape(hash_shape(structure.hash, view.shape), view.strides);
   const uint32_t place = place_among(structure.leaves, destination);
   const auto known = entries_.find(structure.hash);
   if (known == entries_.end() || !is_same(known->second, structure, view, place)) {
     ++lowered_;
     ScheduledKernel made = lower_store(node, destination, view, decision_);
-    keep(std::move(structure), view, place, made);
+    keep(structure, view, place, made);
     return made;
   }
   const Entry& entry = known->second;

@@ -47,15 +47,17 @@ class LowerOnce {
   };
 
   bool is_leaf(const UOp& node, const UOp& root, const UOp& destination) const;
-  Structure structure_of(const UOp& root, const UOp& destination);
+  // Valid until the next is asked for.
+  Structure& structure_of(const UOp& root, const UOp& destination);
   bool is_same(const Entry& entry, const Structure& other, const View& view,
                uint32_t destination) const;
-  void keep(Structure structure, const View& view, uint32_t destination,
+  void keep(const Structure& structure, const View& view, uint32_t destination,
             const ScheduledKernel& kernel);
 
   const Decision& decision_;
   std::unordered_map<uint64_t, Entry> entries_;  // by hash
-  std::vector<uint32_t> places_;                 // by id, of the structure that was made last
+  Structure structure_;                          // that was made last
+  std::vector<uint32_t> places_;                 // by id, in that
   int64_t lowered_ = 0;
 };
 

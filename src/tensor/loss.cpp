@@ -99,6 +99,12 @@ Tensor nll_loss(const Tensor& log_probability, const Tensor& given, const LossOp
   require(given.rank() >= 1 && log_probability.rank() == given.rank() + 1, Status::Shape,
           "nll_loss: targets of shape ", given.shape(), " for classes of shape ",
           log_probability.shape(), "; wanted the same without axis 1");
+  for (size_t i = 0; i < given.shape().size(); ++i) {
+    const Dim& size = log_probability.shape()[i == 0 ? 0 : i + 1];
+    require(!size.is_const() || !given.shape()[i].is_const() || given.shape()[i] == size,
+            Status::Shape, "nll_loss: targets of shape ", given.shape(), " for classes of shape ",
+            log_probability.shape(), "; wanted the same without axis 1");
+  }
   const Targets targets = targets_of(given, log_probability, options);
   const Tensor chosen = of_class(log_probability, targets.classes);
   const Tensor& weight = targets.weight;

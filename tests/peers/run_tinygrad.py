@@ -9,6 +9,7 @@ usage: run_tinygrad CHECKOUT [FILE[::TEST] | -k TEXT | ..]     the checkout is r
 
 import atexit
 import collections
+import datetime
 import hashlib
 import os
 import pathlib
@@ -127,8 +128,8 @@ class Table:
         commit = subprocess.run(["git", "-C", checkout, "rev-parse", "--short=10", "HEAD"], text=True, capture_output=True,
                                 check=True).stdout.strip()
         lines = ["# tinygrad's tests on tiny", "",
-                 f"`tests/peers/run_tinygrad CHECKOUT --record` has written this, of tinygrad's commit {commit}. What is *apart*",
-                 "needs tinygrad's internals or another machine, or is right here on purpose; the share is of the others.", "",
+                 f"`tests/peers/run_tinygrad CHECKOUT --record` has written this on {datetime.date.today()}, of tinygrad's commit {commit}.",
+                 "What is *apart* needs tinygrad's internals or another machine, or is right here on purpose; the share is of the others.", "",
                  "| file of test/ | passed | failed | apart | skipped | share |", "|---|---|---|---|---|---|"]
         lines += ["| " + " | ".join(map(str, (name.removeprefix("test/").removesuffix(".py"), *row))) + " |"
                   for name, *row in self.rows()]

@@ -89,6 +89,8 @@ TEST_P(Loss, MistakesAreNamed) {
                  Status::DType, {"float32", "integers"});
   expect_failure(failure_of([&] { nll_loss(floats(context_, {1, 2}), ints({0, 1})); }),
                  Status::Shape, {"targets of shape [2]", "without axis 1"});
+  expect_failure(failure_of([&] { nll_loss(log_probability_, ints({0})); }), Status::Shape,
+                 {"targets of shape [1]", "without axis 1"});
   expect_failure(failure_of([&] { floats_of(nll_loss(log_probability_, ints({0, 3}))); }),
                  Status::Index);
 }

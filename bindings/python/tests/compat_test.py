@@ -74,6 +74,65 @@ x = Tensor([1], dtype=dtypes.long).realize()
 print([both(x, v.bind((1 << 40) - k), w.bind(1 << 40)).item() - (1 << 41) for k in range(4)])
 """), ("True True False True\n[0, -1, -2, -3]\n", 0))
 
+    def test_types_that_are_weak(self):
+        self.assertEqual(run("-c", """
+from tinygrad import Tensor, TinyJit, dtypes, nn
+x, weak = Tensor([0, 2, 1]), dtypes.weakint
+print(x.one_hot(3).dtype, (x.one_hot(3) + Tensor([1], dtype=dtypes.int8)).dtype, x.one_hot(3).sum().dtype, x.round().dtype)
+w = x.cast(weak)
+print([made.dtype == weak for made in (w.cat(w), w.stack(w), w.repeat(2), w.prod())])
+print([str((a / b).dtype) for a, b in ((w, 2), (Tensor([True]), 2), (2, w), (w, w), (Tensor(1), 2), (w, 2.5))])
+cell = nn.LSTMCell(2, 3)
+print(cell((Tensor([[1, 2]]) / 7.0))[0].shape)
+add = TinyJit(lambda x: x + 1)
+try:
+    add(w)
+except Exception as error:
+    print(type(error).__name__, error)
+"""), ("dtypes.weakint dtypes.char dtypes.int dtypes.weakfloat\n[True, True, True, False]\n"
+        "['dtypes.float', 'dtypes.float', 'dtypes.float', 'dtypes.float', 'dtypes.float', 'dtypes.weakfloat']\n(1, 3)\n"
+        "JitError TinyJit: an argument is of dtypes.weakint, of which there is no memory; use cast() or clone()\n", 0))
+
+    def test_what_is_said_of_bools_and_classes_that_are_none(self):
+        self.assertEqual(run("-c", """
+from tinygrad import Tensor
+from tinygrad.nn.state import fs_load
+print((-Tensor([True, False])).tolist(), Tensor([True]).neg().tolist(), (-Tensor([2, 3])).tolist())
+x = Tensor([[1.0, 2.0, 0.5], [0.1, -1.0, 3.0]])
+print([round(x.sparse_categorical_crossentropy(Tensor([1, -1]), reduction=kind).item(), 4) for kind in ("mean", "sum")],
+      round(x.sparse_categorical_crossentropy(Tensor([1, 2]), ignore_index=2).item(), 4))
+try:
+    fs_load(x, 3)
+except NotImplementedError as error:
+    print(error)
+"""), ("[False, True] [False] [-2, -3]\n[0.2322, 0.4644] 0.4644\ntinygrad.nn.state.fs_load: tiny has no such part\n", 0))
+
+    def test_what_was_read_has_its_graph(self):
+        self.assertEqual(run("-c", """
+from tinygrad import Tensor
+x = Tensor([2.0])
+cube = x ** 3
+slope = cube.sum().gradient(x)[0]
+print(cube.numpy(), slope.item(), slope.sum().gradient(x)[0].item(), cube.sum().gradient(x)[0].item())
+cube.sum().backward()
+print(x.grad.item(), cube.realize().sum().gradient(x)[0].item())
+state = Tensor([1.0, 2.0]).realize()
+before, view = state + 1, state[1:]
+print(before.tolist(), view.tolist(), state.assign(Tensor([5.0, 6.0])).tolist(), view.tolist(), before.tolist())
+drawn = Tensor.rand(2)
+print(drawn.tolist() == drawn.tolist() == (drawn * 1).tolist())
+"""), ("[8.] 12.0 12.0 12.0\n12.0 0.0\n[2.0, 3.0] [2.0] [5.0, 6.0] [6.0] [2.0, 3.0]\nTrue\n", 0))
+
+    def test_layers_draw_as_there(self):
+        """The numbers are tinygrad's."""
+        self.assertEqual(run("-c", """
+from tinygrad import Tensor, nn
+Tensor.manual_seed(0)
+layers = nn.ConvTranspose2d(4, 2, 2, stride=2), nn.Conv2d(4, 4, (3, 1), groups=2, bias=False)
+print([[round(v, 6) for v in layer.weight.flatten()[:2].tolist()] for layer in layers])
+print(round(nn.Conv2d(2, 3, 2).bias[0].item(), 6))
+"""), ("[[-0.035153, 0.007301], [-0.148078, -0.141002]]\n0.109341\n", 0))
+
     def test_says_what_is_wanted(self):
         self.assertEqual(run("/no/such.py"), ("python -m tiny.compat: /no/such.py: no such file\n", 2))
         self.assertEqual(run("-c")[1], 2)

@@ -107,7 +107,12 @@ class Weak(unittest.TestCase):
         for weak in (both, both.exp(), both.reshape(2, 1), both[:1], -both, (ints > 1).where(both, 1), both.contiguous()):
             self.assertIs(weak.dtype, dtypes.weakfloat)
             self.assertIs((weak + halves).dtype, tiny.float16)
-        self.assertIs((tiny.tensor([True], context=c) + 1).dtype, dtypes.weakint)
+        truths = tiny.tensor([True], context=c)
+        counted = truths + 1
+        for weak in (counted, tiny.concat([counted, counted]), tiny.stack([counted, counted]), counted.tile([2])):
+            self.assertIs(weak.dtype, dtypes.weakint)
+        self.assertEqual([made.dtype for made in (truths / 2, counted / 2, 2 / counted, counted / counted)], ["float32"] * 4)
+        self.assertIs((counted / 2.5).dtype, dtypes.weakfloat)
         self.assertEqual([both.sum().dtype, (ints + 1).dtype, (both > 1).dtype, (ints / ints).dtype, both.cast("float64").dtype],
                          ["float32", "int8", "bool", "float32", "float64"])
         self.assertIs((tiny.tensor([1], "int64", context=c) + tiny.tensor([1], "uint64", context=c)).dtype, dtypes.weakfloat)

@@ -106,6 +106,12 @@ class Beside(unittest.TestCase):
                   lambda x: x.chunk(4, dim=2), lambda x: x.chunk(5, 2))
         x = Tensor(self.t.numpy())
         self.same(x.split(1, [1, 2]), self.t.split([1, 2], 1))  # the header's order
+        self.assertEqual([type(x.split(2)), type(x.split(1, [1, 2]))], [tuple, tuple])
+        for wrong in ((0, 5), (-1, 2), (3, 2)):
+            with self.assertRaisesRegex(ValueError, r"shrink: .* of axis 0, which has 4 elements"):
+                x.shrink((wrong, None, None))
+        with self.assertRaisesRegex(ValueError, "repeat_interleave: -1 times"):
+            x.repeat_interleave(-1)
         self.same(x.reshape(None, 18), self.t.reshape(4, 18))
         self.same(Tensor.cat(x, x[:1], dim=0), torch.cat([self.t, self.t[:1]]))
         self.same(x.cat(x, dim=-1), torch.cat([self.t, self.t], -1))
@@ -205,6 +211,9 @@ class Beside(unittest.TestCase):
         self.same(x, t)
         x[Tensor([0, -1])] = 1.0
         t[[0, -1]] = 1.0
+        self.same(x, t)
+        x[0, 0].assign([5, 4, 3, 2, 1, 0])
+        t[0, 0] = torch.arange(5, -1, -1)
         self.same(x, t)
 
     def test_gradients_of_positions(self):

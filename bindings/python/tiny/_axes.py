@@ -74,7 +74,7 @@ def tensor_split(self, indices_or_sections, dim=0) -> list[Tensor]:
     if is_dimension(said):
         if said < 1:
             raise WrongArgument(f"tensor_split: {said} parts")
-        return split(self, [size // said + (i < size % said) for i in range(said)], dim=axis)
+        return list(split(self, [size // said + (i < size % said) for i in range(said)], dim=axis))
     places = [0, *said, size]
     return [_along(self, axis, slice(begin, end)) for begin, end in zip(places, places[1:])]
 

@@ -9,7 +9,7 @@ import math
 from . import native
 from ._creation import FLOATS
 from ._disk import is_disk, written
-from ._dtype import known
+from ._dtype import known, weakint
 from ._movement import axis_of, flatten, only
 from ._operands import dtype as dtype_of_name
 from ._placing import context_on, is_one_place
@@ -298,7 +298,9 @@ def one_hot(self, num_classes=None, on=None, off=None, axis=-1, *, depth=None) -
     if count is None:
         raise TypeError("one_hot: the number of classes is wanted")
     made = _one_hot(self, count, 1 if on is None else on, 0 if off is None else off, axis)
-    return whole_numbers(made) if on is None and off is None else made
+    if on is not None or off is not None:
+        return made
+    return made.cast(weakint) if Reading.tinygrad else whole_numbers(made)
 
 
 # ---- Layers
@@ -453,7 +455,12 @@ def sparse_categorical_crossentropy(self, Y, ignore_index=-1, label_smoothing=0.
     """Cross entropy of logits along the last axis, with classes for targets."""
     logits = _floats(self).reshape([-1, self.shape[-1]])
     kind = reduction_of(reduction)
-    made = logits.cross_entropy(flatten(Y), ignore_index=ignore_index, label_smoothing=label_smoothing, reduction=kind)
+    # For tinygrad a class of -1 is one of those that count, whose loss is 0.
+    counts_all = Reading.tinygrad and ignore_index == -1 and kind == Reduction.MEAN
+    made = logits.cross_entropy(flatten(Y), ignore_index=ignore_index, label_smoothing=label_smoothing,
+                                reduction=Reduction.NONE if counts_all else kind)
+    if counts_all:
+        return made.mean()
     return made.reshape(Y.shape) if kind == Reduction.NONE else made
 
 

@@ -14,6 +14,7 @@ import sys
 from . import _tape, methods
 from ._bound import Bound
 from ._capture import Capture, InputItself, Program, described, is_replaced, placeholder, symbolic_shape
+from ._dtype import WEAK
 from ._guards import Guards
 from ._recipe import Recipe
 from ._reading import Reading
@@ -79,6 +80,9 @@ def _is_refused(tensors):
     """Why tinygrad takes no such arguments; "" if it does."""
     if any("_is_number" in tensor.__dict__ and tensor._is_number for tensor in tensors):
         return "TinyJit: an argument is a number, which has no memory; use clone()"
+    weak = [tensor.dtype for tensor in tensors if tensor.dtype in WEAK]
+    if weak:
+        return f"TinyJit: an argument is of {weak[0]}, of which there is no memory; use cast() or clone()"
     return "TinyJit: the same tensor is passed twice" if len({id(tensor) for tensor in tensors}) < len(tensors) else ""
 
 

@@ -147,11 +147,11 @@ def stack_(self, *others, dim=0) -> Tensor:
     return stack(_several("stack", self, others), dim)
 
 
-def split(self, axis=None, sizes=None, dim=None) -> list[Tensor]:
+def split(self, axis=None, sizes=None, dim=None) -> tuple[Tensor, ...]:
     """Parts along an axis.  split(sizes, dim=0): a size for each, or one for all of which the last may be smaller;
     split(axis, sizes) with a list of sizes."""
     if axis is not None and sizes is not None and is_dimension(axis) and not is_dimension(sizes):
-        return _split(self, axis, sizes)
+        return tuple(_split(self, axis, sizes))
     if axis is None:
         axis, sizes = sizes, None
     along = only("split", dim=dim, axis=sizes)
@@ -161,14 +161,14 @@ def split(self, axis=None, sizes=None, dim=None) -> list[Tensor]:
             raise ValueError(f"split: parts of size {axis}")
         size = self.shape[along]
         axis = [min(axis, size - at) for at in range(0, size, axis)] or [0]
-    return _split(self, along, axis)
+    return tuple(_split(self, along, axis))
 
 
 def chunk(self, chunks, dim=0) -> list[Tensor]:
     """At most so many parts of one size; the last may be smaller."""
     if chunks < 1:
         raise ValueError(f"chunk: {chunks} parts")
-    return split(self, max(1, -(-self.shape[axis_of(self, dim)] // chunks)), dim=dim)
+    return list(split(self, max(1, -(-self.shape[axis_of(self, dim)] // chunks)), dim=dim))
 
 
 def _sides(padding, rank):
@@ -247,6 +247,9 @@ def shrink(self, arg) -> Tensor:
     found = [(0, size) if part is None else part for part, size in zip(arg, self.shape)]
     if len(found) != self.rank or len(arg) != self.rank:
         raise ValueError(f"shrink: {len(arg)} ranges for shape {list(self.shape)}")
+    for axis, (part, size) in enumerate(zip(found, self.shape)):
+        if all(type(number) is int for number in (*part, size)) and not 0 <= part[0] <= part[1] <= size:
+            raise WrongArgument(f"shrink: {tuple(part)} of axis {axis}, which has {size} elements")
     if Reading.tinygrad:
         found = [_inside(begin, end, size) for (begin, end), size in zip(found, self.shape)]
     return sized(self.slice([begin for begin, _ in found], [end for _, end in found]),
@@ -255,6 +258,8 @@ def shrink(self, arg) -> Tensor:
 
 def repeat_interleave(self, repeats, dim=None) -> Tensor:
     """Each element of an axis (of all, flattened) so many times."""
+    if isinstance(repeats, int) and repeats < 0:
+        raise WrongArgument(f"repeat_interleave: {repeats} times")
     made, dim = (flatten(self), 0) if dim is None else (self, dim)
     axis = axis_of(made, dim)
     sizes = list(made.shape)

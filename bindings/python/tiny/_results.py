@@ -1,6 +1,6 @@
 """The integer types of results, which are int64 but for who reads calls as tinygrad does."""
 
-from ._dtype import default_int, least_upper_dtype, of
+from ._dtype import default_int, least_upper_dtype, of, strong
 from ._reading import Reading
 
 
@@ -21,4 +21,5 @@ def of_sum(source, made):
 
 def of_product(source, made):
     """The product of elements of `source`: of integers int64, or as tinygrad reads it of their own type."""
-    return made if not Reading.tinygrad or made.dtype == source.dtype else made.cast(source.dtype)
+    kind = strong(source.dtype)
+    return made if not Reading.tinygrad or made.dtype == kind else made.cast(kind)

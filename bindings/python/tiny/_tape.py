@@ -113,14 +113,24 @@ def computed(tensor):
         tensor._leaves = held["_leaves"] | {CUT}
 
 
+def _has_graph(tensor):
+    """Whether it is a float that was not realized, and is to have no memory of its own (clone(), contiguous())."""
+    held = tensor.__dict__
+    if not tensor.dtype.is_float or held.get("_has_memory") or held.get("_requires_grad"):
+        return False
+    base = tensor.uop.base
+    return base.op.name != "CONTIGUOUS" and not base.is_realized
+
+
 def read(tensor):
     """What to read the elements from: the tensor, or while its graph is wanted for backward() another of the same
-    value, which leaves the graph as it is.  In tinygrad's reading what numbers alone make stays without memory."""
+    value, which leaves the graph as it is.  In tinygrad's reading what numbers alone make stays without memory, and a
+    float that was not realized has its graph, since any loss may be made of it."""
     if State.capture is not None:
         raise JitError("elements are read while TinyJit captures: the program would have them as they are now; "
                        "return the tensor and read it outside")
     own = leaves(tensor)
-    if Reading.tinygrad and not is_of_memory(tensor) or (
+    if Reading.tinygrad and (not is_of_memory(tensor) or _has_graph(tensor)) or (
             own and native.Tensor.training and CUT not in own and not tensor.__dict__.get("_requires_grad")):
         other = native.tiny_detach(tensor)
         other.context = tensor.context

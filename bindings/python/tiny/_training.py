@@ -10,6 +10,7 @@ from . import _bitcast, _tape, native  # noqa: F401  Tensor.bitcast
 from ._creation import FLOATS
 from ._dtype import WEAK, strong
 from ._reading import NoFloat, Reading, WrongArgument
+from ._tensor import tensor
 from .methods import Optimizer, gradient as gradients_of
 from .native import Tensor
 
@@ -197,6 +198,8 @@ def _assign(self, value) -> Tensor:
         return self
     if _tape.State.capture is not None:
         _tape.State.capture.before_write(self)
+    if isinstance(value, (list, tuple)):
+        value = tensor(value, strong(self.dtype), context=self.context)
     _plain_assign(self, value)
     self._has_memory = True
     _tape.written(self)

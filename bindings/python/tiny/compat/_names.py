@@ -1,8 +1,11 @@
-"""Calls as tinygrad names their arguments: x.eq(x=1), prod(x=(2, 3)), x.cross_entropy(Y, "sum", 0.1)."""
+"""Calls as tinygrad reads them: x.eq(x=1), prod(x=(2, 3)), x.cross_entropy(Y, "sum", 0.1), -x of bools."""
 
 import functools
 
+from .. import dtypes
 from ..native import Tensor
+from ..nn import state
+from ._absent import absent
 
 # The arguments of a method by tinygrad's names, in their order, where ours has others.
 _METHODS = {"eq": ("x",), "ne": ("x",), "fmod": ("x",), "maximum": ("x",), "minimum": ("x",), "where": ("x", "y"),
@@ -51,6 +54,18 @@ def _losses(cross_entropy, nll_loss):
     return of_logits, of_logarithms
 
 
+def _of_other_kinds(neg, round_):
+    """What is said of floats, of bools and of integers."""
+    @functools.wraps(neg)
+    def other(self) -> Tensor:
+        return self.logical_not() if self.dtype == dtypes.bool else neg(self)
+
+    @functools.wraps(round_)
+    def nearest(self) -> Tensor:
+        return round_(self) if self.dtype.is_float else self.cast(dtypes.weakfloat)
+    return other, nearest
+
+
 def helpers(module) -> dict:
     """The functions of tiny.helpers that have other names for their arguments."""
     return {name: _named(getattr(module, name), names) for name, names in _HELPERS.items()}
@@ -63,3 +78,7 @@ def install():
     for name, ignored in _IGNORED.items():
         setattr(Tensor, name, _without(getattr(Tensor, name), ignored))
     Tensor.cross_entropy, Tensor.nll_loss = _losses(Tensor.cross_entropy, Tensor.nll_loss)
+    Tensor.neg, Tensor.round = _of_other_kinds(Tensor.neg, Tensor.round)
+    Tensor.__neg__ = Tensor.neg
+    for name in ("fs_load", "fs_store"):  # of a server of tinygrad's
+        setattr(state, name, absent("tinygrad.nn.state", name))

@@ -8,6 +8,8 @@ import math
 
 from .._random import glorot_uniform, kaiming_uniform, uniform
 from .._creation import ones, zeros
+from .._dtype import strong
+from .._reading import Reading
 from ..methods import Dtype
 from ..native import Tensor
 from . import datasets, lr_scheduler, optim, state  # noqa: F401
@@ -56,8 +58,12 @@ class Conv2d:
         self.kernel_size = tuple(_kernel(kernel_size, 2))
         self.stride, self.dilation, self.groups = stride, dilation, groups
         self.padding = self._sides(padding)
-        bound = 1 / math.sqrt(in_channels // groups * math.prod(self.kernel_size))
-        self.weight = _parameter(kaiming_uniform(self._shape(in_channels, out_channels, groups), a=math.sqrt(5)))
+        if Reading.tinygrad:  # which bounds them as if there were one group
+            bound = 1 / math.sqrt(in_channels * math.prod(self.kernel_size))
+            self.weight = _bounded(self._shape(in_channels, out_channels, groups), bound)
+        else:
+            bound = 1 / math.sqrt(in_channels // groups * math.prod(self.kernel_size))
+            self.weight = _parameter(kaiming_uniform(self._shape(in_channels, out_channels, groups), a=math.sqrt(5)))
         self.bias = _bounded([out_channels], bound) if bias else None
 
     def _shape(self, in_channels, out_channels, groups):
@@ -92,7 +98,10 @@ class ConvTranspose2d(Conv2d):
             raise ValueError("ConvTranspose2d: padding is numbers")
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias)
         self.output_padding = output_padding
-        if bias:  # by the elements of the weight that meet in one: those of an output channel
+        if Reading.tinygrad:  # which draws it a second time, behind the bias
+            bound = 1 / math.sqrt(in_channels * math.prod(self.kernel_size))
+            self.weight = _bounded(self._shape(in_channels, out_channels, groups), bound)
+        elif bias:  # by the elements of the weight that meet in one: those of an output channel
             bound = 1 / math.sqrt(out_channels // groups * math.prod(self.kernel_size))
             self.bias = _bounded([out_channels], bound)
 
@@ -227,7 +236,7 @@ class LSTMCell:
 
     def __call__(self, x: Tensor, hc: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
         if hc is None:
-            zero = x.context.full(x.dtype, [x.shape[0], self.weight_hh.shape[1]], 0)
+            zero = x.context.full(strong(x.dtype), [x.shape[0], self.weight_hh.shape[1]], 0)
             hc = zero, zero
         gates = x.linear(self.weight_ih.T, self.bias_ih) + hc[0].linear(self.weight_hh.T, self.bias_hh)
         i, f, g, o = gates.chunk(4, dim=1)
