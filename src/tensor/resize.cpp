@@ -208,7 +208,8 @@ Tensor resized_found(const Tensor& x, int64_t axis, const Axis& a, const ResizeO
     const double zoom = zoom_of(a, options);
     const int64_t width = width_of(zoom, options);
     const Tensor tap = cast(positions(context, kInt64, width, 1, 2), kFloat64);
-    const Tensor whole = floor(middle) + (tap - number(from, static_cast<double>(width / 2 - 1)));
+    const int64_t before = width / 2 - 1;
+    const Tensor whole = floor(middle) + (tap - number(from, static_cast<double>(before)));
     Tensor weight = kernel((whole - middle) * number(from, zoom), options);
     if (options.exclude_outside)
       weight = where(bit_or(less(whole, none), less(last, whole)), none, weight);
