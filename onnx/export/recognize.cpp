@@ -24,7 +24,8 @@ bool takes(const std::string& op_type, DType dtype) {
   if (dtype.is_float() || op_type == "Gather" || op_type == "TopK") return true;
   if (op_type == "MatMul" || op_type == "Gemm") return dtype.is_int() && dtype.bits() >= 32;
   if (op_type == "MaxPool") return dtype.is_int() && dtype.bits() == 8;
-  return op_type == "Relu" && dtype.is_signed();
+  // onnxruntime has it of no others.
+  return op_type == "Relu" && dtype.is_signed() && (dtype.bits() == 8 || dtype.bits() == 32);
 }
 
 // Whether the importer makes this very node of the guess.

@@ -76,8 +76,8 @@ bool use_alike(const ScheduledKernel& a, const ScheduledKernel& b,
 
 class SideJoiner {
  public:
-  SideJoiner(Schedule& schedule, const Decision& decision, const Machine& machine,
-             const JoinSettings& settings, const Joins& before)
+  SideJoiner(Schedule& schedule, const Decision& decision, std::span<const UOp> outputs,
+             const Machine& machine, const JoinSettings& settings, const Joins& before)
       : schedule_(schedule),
         kernels_(schedule.kernels),
         decision_(decision),
@@ -85,7 +85,7 @@ class SideJoiner {
         settings_(settings),
         before_(before),
         by_memory_(kernels_, decision),
-        order_(kernels_, decision),
+        order_(kernels_, decision, outputs),
         figures_(kernels_, machine),
         inlined_(kernels_.size()) {
     for (const auto& [key, copy] : decision.copies) copied_.insert(key.first);
@@ -215,9 +215,10 @@ class SideJoiner {
 
 }  // namespace
 
-void join_beside(Schedule& schedule, const Decision& decision, const Machine& machine,
-                 const JoinSettings& settings, const Joins& before) {
-  if (schedule.kernels.size() > 1) SideJoiner(schedule, decision, machine, settings, before).run();
+void join_beside(Schedule& schedule, const Decision& decision, std::span<const UOp> outputs,
+                 const Machine& machine, const JoinSettings& settings, const Joins& before) {
+  if (schedule.kernels.size() > 1)
+    SideJoiner(schedule, decision, outputs, machine, settings, before).run();
 }
 
 }  // namespace tiny

@@ -17,6 +17,16 @@ double bytes_of(const UOp& base) {
   return static_cast<double>(base.dtype().bytes()) * elements_at_most(base);
 }
 
+NodeSet outputs_and_bases(std::span<const UOp> outputs) {
+  NodeSet bases;
+  for (const UOp& out : outputs) {
+    const UOp* base = &out;
+    for (bases.insert(base->node()); has(base->op(), kMovement); bases.insert(base->node()))
+      base = &base->src(0);
+  }
+  return bases;
+}
+
 bool is_write(const ScheduledStore& store) {
   return store.value.op() == Op::Assign;
 }

@@ -3,10 +3,12 @@
 // reads: the decision and the kernels.
 #pragma once
 
+#include <span>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
+#include "ir/node_map.h"
 #include "schedule/decide.h"
 #include "schedule/schedule.h"
 
@@ -14,6 +16,8 @@ namespace tiny {
 
 // Of all elements of a value, at most.
 double bytes_of(const UOp& base);
+// The outputs and what they are views of.
+NodeSet outputs_and_bases(std::span<const UOp> outputs);
 // Whether the store writes a new version of memory.
 bool is_write(const ScheduledStore& store);
 

@@ -13,8 +13,9 @@ constexpr size_t kApartMax = 256;  // kernels further apart do not become one
 
 }  // namespace
 
-KernelOrder::KernelOrder(const std::vector<ScheduledKernel>& kernels, const Decision& decision)
-    : kernels_(kernels), decision_(decision) {
+KernelOrder::KernelOrder(const std::vector<ScheduledKernel>& kernels, const Decision& decision,
+                         std::span<const UOp> outputs)
+    : kernels_(kernels), decision_(decision), kept_(outputs_and_bases(outputs)) {
   const size_t count = kernels.size();
   for (size_t k = 0; k <= count; ++k)
     places_.push_back({(k + count) % (count + 1), (k + 1) % (count + 1)});
@@ -63,7 +64,8 @@ std::optional<KernelOrder::Joined> KernelOrder::with_both_as_one(size_t first,
   Joined joined;
   const auto keep = [&](size_t k) {
     for (const ScheduledStore& s : kernels_[k].stores)
-      if (!has_memory(decision_.slot(s.destination))) joined.kept += bytes_of(s.value);
+      if (!has_memory(decision_.slot(s.destination)) && !kept_.contains(s.destination.node()))
+        joined.kept += bytes_of(s.value);
   };
   if (!after.empty()) keep(second);
   for (const size_t k : before) keep(k);

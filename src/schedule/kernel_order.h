@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "ir/node_map.h"
 #include "schedule/decide.h"
 #include "schedule/schedule.h"
 
@@ -15,7 +16,9 @@ namespace tiny {
 
 class KernelOrder {
  public:
-  KernelOrder(const std::vector<ScheduledKernel>& kernels, const Decision& decision);
+  // `outputs` have memory in any case.
+  KernelOrder(const std::vector<ScheduledKernel>& kernels, const Decision& decision,
+              std::span<const UOp> outputs);
 
   // The kernels that are left, in order.
   std::vector<size_t> kept() const;
@@ -43,6 +46,7 @@ class KernelOrder {
 
   const std::vector<ScheduledKernel>& kernels_;
   const Decision& decision_;
+  const NodeSet kept_;
   std::vector<Place> places_;
   std::unordered_map<const Node*, std::vector<size_t>> readers_;  // as it was before
   std::vector<size_t> joined_into_;                               // by kernel: itself, or another

@@ -13,12 +13,7 @@ LiveBytes::LiveBytes(const std::vector<ScheduledKernel>& kernels,
                      const std::vector<size_t>& unit_of, const Decision& decision,
                      std::span<const UOp> outputs)
     : units_(kernels.size()) {
-  NodeSet kept;
-  for (const UOp& out : outputs) {
-    const UOp* base = &out;
-    for (kept.insert(base->node()); has(base->op(), kMovement); kept.insert(base->node()))
-      base = &base->src(0);
-  }
+  const NodeSet kept = outputs_and_bases(outputs);
   const auto note = [&](std::vector<const Node*>& list, const UOp& node) {
     const UOp& base = decision.slot(node);
     if (has_memory(base) || kept.contains(base.node())) return false;

@@ -168,7 +168,7 @@ Schedule make_schedule(std::span<const UOp> outputs, const Machine& target, bool
     }
   }
   order_kernels(schedule, decision, outputs);
-  if (fusion) join_beside(schedule, decision, target, joins, made);
+  if (fusion) join_beside(schedule, decision, outputs, target, joins, made);
   schedule.elements = std::move(decision.elements);
   return schedule;
 }

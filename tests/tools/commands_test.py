@@ -115,13 +115,13 @@ class Bench(CliTest):
             self.assertIn(flags[0], error["message"])
 
     def test_kernels_of_a_model_that_its_values_shape(self):
-        text = self.tiny("bench", self.reshaped(), "--input", self.npy("x.npy", numpy.ones(6)),
-                         "--input", self.npy("s.npy", [2, 3], "int64"), "--runs", "2")
+        text = self.tiny("bench", self.summed(), "--input", self.npy("x.npy", numpy.ones((2, 3))),
+                         "--input", self.npy("a.npy", [1], "int64"), "--runs", "2")
         self.assertRegex(text, r"per run kernels [1-9]\d*, interpreted 0, .*overhead per kernel -\n")
 
     def test_a_model_that_its_values_shape_has_a_profile(self):
-        result = self.json("bench", self.reshaped(), "--input", self.npy("x.npy", numpy.ones(6)),
-                           "--input", self.npy("s.npy", [2, 3], "int64"), "--runs", "3", "--profile")
+        result = self.json("bench", self.summed(), "--input", self.npy("x.npy", numpy.ones((2, 3))),
+                           "--input", self.npy("a.npy", [1], "int64"), "--runs", "3", "--profile")
         one = result["results"][0]
         self.assertEqual(len(one["kernels"]), one["kernel_count"])
         self.assertEqual(one["scalar_kernels"], 0)

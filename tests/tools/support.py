@@ -117,6 +117,13 @@ class CliTest(unittest.TestCase):
                           [port("x", [6]), port("shape", [2], TensorProto.INT64)],
                           [port("y", [None, None])])
 
+    def summed(self, name="summed.onnx"):
+        """y = -x summed along the axis that the other input holds, which decides its rank."""
+        return save_model(self.folder / name, [helper.make_node("ReduceSum", ["x", "axes"], ["z"], keepdims=0),
+                                               helper.make_node("Neg", ["z"], ["y"])],
+                          [port("x", [2, 3]), port("axes", [1], TensorProto.INT64)],
+                          [port("y", [None])])
+
     def strange(self, name="strange.onnx"):
         """An operator that nobody knows."""
         return save_model(self.folder / name,

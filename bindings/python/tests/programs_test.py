@@ -97,7 +97,7 @@ def batches(X_in, Y_in, train):
 
 Tensor.manual_seed(2)
 X_train, Y_train, X_test, Y_test = nn.datasets.cifar()
-Y_train, Y_test = Y_train.one_hot(10), Y_test.one_hot(10)
+Y_train, Y_test = (y.one_hot(10).cast(dtypes.default_float) for y in (Y_train, Y_test))
 scale = lambda x: (x.float() / 255.0 - Tensor([0.5, 0.5, 0.5], device=x.device).reshape((1, 3, 1, 1))) / 0.25
 X_train, X_test = scale(X_train), scale(X_test)
 model = Net(whitening(X_train))
