@@ -312,7 +312,8 @@ TEST_F(Apply, ElementsThatDecideShapesAreReadNow) {
   tiny_tensor* inputs[] = {x, input({2}, TINY_INT64)};
   EXPECT_EQ(tiny_model_apply(model, inputs, 2, &y, 1), TINY_ERROR_UNSUPPORTED);
   EXPECT_EQ(y, nullptr);
-  EXPECT_TRUE(error_has("Reshape") && error_has("input data decides the size")) << tiny_last_error();
+  EXPECT_TRUE(error_has("Reshape") && error_has("input data decides the size"))
+      << tiny_last_error();
 }
 
 TEST_F(Apply, WrongInputsAreNamed) {
