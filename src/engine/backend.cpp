@@ -192,11 +192,9 @@ class CBackend : public Backend {
   Device& device() override { return *device_; }
   const Machine& machine() const override { return machine_; }
   std::vector<Code> render(std::span<const LinearProgram> programs, Form) override {
-    std::vector<LinearProgram> named(programs.begin(), programs.end());
-    for (size_t i = 0; i < named.size(); ++i) named[i].name += cat("_k", i);
-    const std::string text = render_c_unit(named);
+    const std::string text = render_c_unit(programs);
     std::vector<Code> codes;
-    for (const LinearProgram& program : named) {
+    for (const LinearProgram& program : programs) {
       Code code;
       code.kind = CodeKind::C;
       code.name = program.name;

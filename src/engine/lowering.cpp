@@ -92,6 +92,8 @@ void Lowering::lower_share(size_t share, std::span<const std::vector<Option>> li
     places.push_back(i);
   }
   if (programs.empty()) return;
+  // What loops are called says nothing of what lists differ in, and a unit has each name once.
+  for (size_t k = 0; k < programs.size(); ++k) programs[k].name += cat("_", k);
   std::vector<Code> codes = backend_.render(programs, Backend::Form::Best);
   for (size_t k = 0; k < places.size(); ++k) made[places[k]]->code = std::move(codes[k]);
 }

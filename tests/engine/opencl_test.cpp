@@ -1,8 +1,14 @@
 // Device opencl as the engine uses it, against the interpreter.
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "base/error.h"
+#include "codegen/options/options.h"
 #include "engine/backend.h"
+#include "engine/lowering.h"
+#include "engine/trial.h"
+#include "schedule/schedule.h"
 #include "tensor/create.h"
 #include "tensor/indexing.h"
 #include "tensor/matmul.h"
@@ -65,6 +71,24 @@ TEST_F(EngineOpenCl, ASumIsFoldedOverThreads) {
   for (const char* list : {"TILE r2 32; LOCAL r3 0; THREAD r0; THREAD r1",
                            "TILE r2 64; TILE r3 8; LOCAL r3 1; LOCAL r4 0; THREAD r0"})
     EXPECT_EQ(product("opencl", list, 5, 200, 7), want) << list;
+}
+
+// What a search tries are kernels of the same loops, several in a unit of the driver's compiler.
+TEST_F(EngineOpenCl, ListsOfOneKernelAreLoadedTogether) {
+  const Ref<Context> context = context_on("opencl", "");
+  Backend& backend = context->backend();
+  const UOp node = matmul(numbers(context, {33, 17}, 7), numbers(context, {17, 35}, 5)).node();
+  const Schedule schedule = make_schedule({&node, 1}, backend.machine());
+  const Kernel& kernel = schedule.kernels.front().kernel;
+  Trial trial(backend.device(), kernel, context->stop());
+  Lowering lowering(kernel, backend, {}, trial, context->stop());
+  const std::set<ProgramHash> none;
+  std::vector<Code> codes;
+  for (std::optional<Lowered>& one :
+       lowering.lower(std::vector{parse_options(""), parse_options("UNROLL r2")},
+                      {.must_fit = true, .with_code = true, .executed_max = 0, .seen = &none}))
+    codes.push_back(std::move(one.value().code));
+  EXPECT_EQ(backend.load(codes, context->stop()).size(), 2U);
 }
 
 // The status of the queue: which check failed, and where.
