@@ -16,6 +16,7 @@
 #include "tensor/normalization.h"
 #include "tensor/reduce.h"
 #include "tensor/value.h"
+#include "tensor/window.h"
 #include "tests/support/context.h"
 #include "tests/support/failure.h"
 #include "tests/support/random_kernels.h"
@@ -109,6 +110,20 @@ TEST(Groups, ARowIsAGroup) {
       EXPECT_EQ(testing::difference(rows_of(list, rows, columns), want, slack), "")
           << list << " on " << rows << " x " << columns;
   }
+}
+
+// Threads and lanes beyond the end of a range read nothing of what their group shares: what is
+// verified knows how much that is.
+TEST(Groups, WindowsOfASharedRowEndWithIt) {
+  const auto windows = [](const std::string& options) {
+    const Ref<Context> context = context_with(options);
+    return testing::floats_of(conv(numbers(context, {1, 3, 41}, 7), numbers(context, {3, 1, 5}, 5),
+                                   Tensor(), Window().with_groups(3)));
+  };
+  const Floats want = windows("");
+  for (const char* list : {"TILE r1 32; LOCAL r5 0", "TILE r1 8; VEC r5",
+                           "TILE r1 16; TILE r5 4; UPCAST r6; LOCAL r5 0"})
+    EXPECT_EQ(windows(std::string("THREAD r0; STAGE p0 r0 shared; ") + list), want) << list;
 }
 
 TEST(Groups, AFarDeviceRunsThem) {

@@ -29,7 +29,7 @@ LinearId Accesses::load_at(const Place& p, size_t depth, DType dtype,
 
 LinearId Accesses::masked_load(const UOp& node, const Guards& guards, int64_t lanes) {
   const DType dtype = node.dtype().with_lanes(lanes);
-  const LinearId base = values_.value_of(node.src(0));
+  const LinearId base = memory_of(node);
   const UOp& flat = forms_.flat_index(node);
   if (const auto places = apart_.places_of_wide(flat, lanes); !places.empty())
     return apart_.load(base, places, node.dtype(), guards.mask);
@@ -39,10 +39,14 @@ LinearId Accesses::masked_load(const UOp& node, const Guards& guards, int64_t la
   return load_at(p, depth, dtype, guards.mask);
 }
 
-LinearId Accesses::load(const UOp& node) {
+LinearId Accesses::memory_of(const UOp& node) {
+  return node.op() == Op::Index ? base_of(node.src(0)) : values_.value_of(node.src(0));
+}
+
+LinearId Accesses::read(const UOp& node) {
   const int64_t lanes = nest_.lanes_of(node);
   std::vector<Condition> conditions;
-  for (const UOp& e : conditions_.below(node))
+  for (const UOp& e : conditions_.of_read(node))
     conditions.push_back(predicates_.condition(e, lanes));
   Guards guards = predicates_.all_of(conditions, lanes);
   if (guards.never) return emit_.constant(node.dtype().with_lanes(lanes), 0);
@@ -66,7 +70,7 @@ LinearId Accesses::load(const UOp& node) {
 
 // One lane under a condition: the index is made safe, and the value chosen afterwards.
 LinearId Accesses::chosen_load(const UOp& node, const Guards& guards) {
-  const LinearId base = values_.value_of(node.src(0));
+  const LinearId base = memory_of(node);
   const LinearId index = values_.value_of(forms_.flat_index(node));
   const LinearId safe =
       emit_.elementwise(Op::Where, kInt64, {*guards.scalar, index, emit_.index_constant(0)});
@@ -82,12 +86,6 @@ LinearId Accesses::base_of(const UOp& stage) {
   const LinearId* base = emit_.find(nest_.key_of(stage));
   invariant(base != nullptr, "a stage is filled before it is read");
   return *base;
-}
-
-LinearId Accesses::read_stage(const UOp& node) {
-  const LinearId base = base_of(node.src(0));
-  const Place p = addresses_.place(base, forms_.flat_index(node), node.dtype().bytes());
-  return load_at(p, addresses_.depth_of(p), node.dtype().with_lanes(nest_.lanes_of(node)), {});
 }
 
 void Accesses::store(const UOp& node, LinearId base, const UOp& flat, LinearId value,

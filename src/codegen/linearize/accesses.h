@@ -28,9 +28,8 @@ class Accesses {
         apart_(apart),
         are_final_(are_final) {}
 
-  LinearId load(const UOp& node);
-  // What an Index reads of its stage.
-  LinearId read_stage(const UOp& node);
+  // What a Load reads, or an Index of its stage; zero outside.
+  LinearId read(const UOp& node);
   // Where a stage that is filled lies.
   LinearId base_of(const UOp& stage);
   // By a Store, Stage or Running.
@@ -41,6 +40,7 @@ class Accesses {
   LinearId load_at(const Place& p, size_t depth, DType dtype, std::optional<LinearId> mask);
 
  private:
+  LinearId memory_of(const UOp& node);
   LinearId masked_load(const UOp& node, const Guards& guards, int64_t lanes);
   LinearId chosen_load(const UOp& node, const Guards& guards);
 

@@ -80,7 +80,7 @@ bool Closers::multiplies_padding(const UOp& term) {
     factors.pop_back();
     if (u.op() == Op::Mul || u.op() == Op::Cast)
       factors.insert(factors.end(), u.src().rbegin(), u.src().rend());
-    else if (u.op() == Op::Load && !conditions_.below(u).empty() &&
+    else if (u.op() == Op::Load && !conditions_.of_read(u).empty() &&
              emit_.op(values_.value_of(u)).op == Op::Const)
       return true;
   }

@@ -66,8 +66,17 @@ const UOp& Conditions::slack(const UOp& comparison) {
   return slack;
 }
 
-// What must hold for an access to be in range: an index is not negative, and below its axis's size.
-// `of_places`: for the indices that are Places alone.
+// That an index is not negative, and below its axis's size.
+void Conditions::add_range_condition(const UOp& index, const UOp& size, std::vector<UOp>& to) {
+  // Mostly the bounds say it, and nothing need be made.
+  const Interval range = prover_.bounds_of(index);
+  if (range.lo < 0 && !prover_.holds_by_sizes(index)) add_once(index, to);
+  if (size.is_const() && range.hi < size.const_int()) return;
+  const UOp room = add(sub(size, index), -1);
+  if (!prover_.holds_by_sizes(room)) add_once(room, to);
+}
+
+// Those of an access's axes.  `of_places`: for the indices that are Places alone.
 void Conditions::add_range_conditions(const UOp& access, bool of_places, std::vector<UOp>& to) {
   const ViewArg& view = access.view_arg();
   Graph& graph = access.graph();
@@ -78,19 +87,28 @@ void Conditions::add_range_conditions(const UOp& access, bool of_places, std::ve
     const UOp size =
         view.shape[i] == kSymbolicDim ? UOp(access.src(symbolic++)) : graph.integer(view.shape[i]);
     if (of_places && e.op() != Op::Place) continue;
-    // Mostly the bounds say it, and nothing need be made.
-    const Interval range = prover_.bounds_of(e);
-    if (range.lo < 0 && !prover_.holds_by_sizes(e)) add_once(e, to);
-    if (size.is_const() && range.hi < size.const_int()) continue;
-    const UOp room = add(sub(size, e), -1);
-    if (!prover_.holds_by_sizes(room)) add_once(room, to);
+    add_range_condition(e, size, to);
   }
+}
+
+const std::vector<UOp>& Conditions::of_read(const UOp& node) {
+  const auto [at, is_new] = of_reads_.try_emplace(node.node());
+  std::vector<UOp>& all = at->second;
+  if (!is_new) return all;
+  if (node.op() == Op::Load) add_range_conditions(node, false, all);
+  if (node.op() != Op::Index) return all;
+  const UOp& stage = node.src(0);
+  for (size_t i = 1; i < stage.src().size(); ++i) {
+    const int64_t room = prover_.bounds_of(stage.src(i).src(0)).hi;
+    add_range_condition(node.src(i), node.graph().integer(room), all);
+  }
+  return all;
 }
 
 const std::vector<UOp>& Conditions::below(const UOp& node) {
   if (const auto found = below_.find(node.node()); found != below_.end()) return found->second;
   std::vector<UOp> all;
-  if (node.op() == Op::Load) add_range_conditions(node, false, all);
+  if (node.op() == Op::Load) all = of_read(node);
   std::vector<UOp> work;
   if (node.op() != Op::Load) work.push_back(node);
   while (!work.empty()) {
@@ -99,8 +117,8 @@ const std::vector<UOp>& Conditions::below(const UOp& node) {
     const bool is_filled = is_stage(root);
     const std::span<const UOp> from = is_filled ? root.src().first(1) : std::span(&root, 1);
     for (const UOp& u : topological(from, is_filled ? is_closed : is_stage)) {
-      if (u.op() == Op::Load)
-        for (const UOp& e : below(u)) add_once(e, all);
+      if (u.op() == Op::Load || u.op() == Op::Index)
+        for (const UOp& e : of_read(u)) add_once(e, all);
       if (compares_indices(u)) add_once(slack(u), all);
       if (is_stage(u) || (is_filled && is_closed(u) && !is_window(u))) work.push_back(u);
     }
@@ -115,7 +133,7 @@ const std::vector<UOp>& Conditions::void_outside(const Task& task) {
   const UOp value = task.node.src(0);
   for (const UOp& u : topological({&value, 1})) {
     if (u.op() != Op::Load || !is_product_with(value, u)) continue;
-    for (const UOp& e : below(u)) add_once(e, all);
+    for (const UOp& e : of_read(u)) add_once(e, all);
   }
   return all;
 }

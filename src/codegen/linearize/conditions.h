@@ -24,9 +24,12 @@ class Conditions {
 
   // What is not negative where a comparison of indices holds.
   const UOp& slack(const UOp& comparison);
-  // The conditions of loads, and of comparisons of indices, that `node` is computed from; those
-  // that the sizes alone prove are left out, and those of windows that a stage is filled with: its
-  // loops would hold all that is made of the stage once for each edge of them.
+  // What must hold for a Load to be in range, or for an Index to be within what its stage has room
+  // for; what the sizes alone prove is left out.
+  const std::vector<UOp>& of_read(const UOp& node);
+  // The conditions of reads, and of comparisons of indices, that `node` is computed from; but for
+  // those of windows that a stage is filled with: its loops would hold all that is made of the
+  // stage once for each edge of them.
   const std::vector<UOp>& below(const UOp& node);
   // Conditions without which what a task adds is zero: those of a load that is a factor of a sum.
   const std::vector<UOp>& void_outside(const Task& task);
@@ -56,12 +59,14 @@ class Conditions {
 
  private:
   void add_range_conditions(const UOp& access, bool of_places, std::vector<UOp>& to);
+  void add_range_condition(const UOp& index, const UOp& size, std::vector<UOp>& to);
   bool has_room(const UOp& fact, const Task& task);
   bool has_place_for_each(const UOp& stage);
 
   LoopNest& nest_;
   Prover& prover_;
   std::unordered_map<const Node*, UOp> slacks_;  // of a comparison of indices
+  std::unordered_map<const Node*, std::vector<UOp>> of_reads_;
   std::unordered_map<const Node*, std::vector<UOp>> below_;
   std::unordered_map<const Node*, std::vector<UOp>> void_outside_;
   std::unordered_map<const Node*, TaskFacts> task_facts_;

@@ -5,10 +5,8 @@ namespace tiny {
 bool KernelLeaves::leaf(const UOp& node, LinearId* out) {
   switch (node.op()) {
     case Op::Load:
-      *out = accesses_.load(node);
-      return true;
     case Op::Index:
-      *out = accesses_.read_stage(node);
+      *out = accesses_.read(node);
       return true;
     case Op::Before:
     case Op::Last:

@@ -115,8 +115,7 @@ std::optional<LinearId> Words::load(const UOp& value, std::span<const UOp> facts
   const size_t position = *range_of(value);
   const int64_t lanes = nest_.lanes_of(value);
   std::vector<UOp> all(facts.begin(), facts.end());
-  if (!is_staged)
-    for (const UOp& e : conditions_.below(value)) all.push_back(e);
+  for (const UOp& e : conditions_.of_read(value)) all.push_back(e);
   std::vector<Condition> conditions;
   size_t relied_on = 0;
   for (const UOp& e : all) {
