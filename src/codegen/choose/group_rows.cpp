@@ -119,14 +119,6 @@ class Rows {
     });
   }
 
-  // Whether no other range walks within the row that lies along one: a window has none.
-  static bool is_row(const AccessInfo& a, size_t along) {
-    for (size_t i = 0; i < a.strides.size(); ++i)
-      if (i != along && a.strides[i] != 0 && std::abs(a.strides[i]) <= std::abs(a.strides[along]))
-        return false;
-    return true;
-  }
-
   // What several sums, or a sum and a store, read of a row is read once, into shared memory.
   bool share_rows(GroupEditor& edit, int64_t threads) const {
     bool any = false;
@@ -136,7 +128,7 @@ class Rows {
       for (const AccessInfo& a : seen_.table.accesses) {
         if (a.node.op() != Op::Load || a.node.src(0).int_arg() != static_cast<int64_t>(p)) continue;
         for (const Piece& piece : pieces_)
-          if (a.strides[piece.dealt] != 0 && is_row(a, piece.dealt)) ++loads, along = piece.dealt;
+          if (a.strides[piece.dealt] != 0) ++loads, along = piece.dealt;
       }
       if (loads < 2) continue;
       const std::vector<int64_t> fill = edit.share(static_cast<int64_t>(p), edit.place(), {}, 0);
