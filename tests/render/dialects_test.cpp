@@ -144,11 +144,10 @@ TEST(HipText, ClangCompilesItForAmdsProcessors) {
   }
 }
 
-// On a device of WebGPU, where there is one.  In the programs of some seeds, 3 and 20 among the
-// first, a NaN is compared, of which WGSL promises nothing.
+// On a device of WebGPU, where there is one.  The program of seed 3 compares a NaN with a number.
 TEST(Wgsl, RandomProgramsGiveTheBitsOfTheNaiveEvaluator) {
   const auto count = static_cast<size_t>(testing::number_from("PROGRAMS", 8));
-  const auto seed = static_cast<uint64_t>(testing::number_from("PROGRAM_SEED", 4));
+  const auto seed = static_cast<uint64_t>(testing::number_from("PROGRAM_SEED", 3));
   RandomLinearOptions options{.steps = 40, .lanes_max = 8, .odd_lanes = true};
   options.dots = 0;
   // Large memory of a thread is what a processor takes minutes to compile as one of WebGPU.

@@ -101,6 +101,16 @@ bool is_signed_int(DType dtype) {
   return dtype.is_int() && dtype.is_signed();
 }
 
+// A comparison says anything of NaN, which WGSL lets a device take to be nowhere.
+constexpr const char* kIsNan =
+    "fn is_nan(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u; }";
+constexpr const char* kLessFloat =
+    "fn less_f32(x: f32, y: f32) -> bool { return x < y && !is_nan(x) && !is_nan(y); }";
+
+bool is_comparison(Op op) {
+  return op == Op::Less || op == Op::LessEqual || op == Op::Equal || op == Op::NotEqual;
+}
+
 // Expressions of the operands $0, $1 and $2; $3 is the op's word, $4 the type.
 const char* of_bools(Op op) {
   switch (op) {
@@ -133,9 +143,17 @@ const char* of_floats(Op op) {
     case Op::Neg:
       return "-$0";
     case Op::Max:
-      return "select($0, $1, $1 > $0 || $1 != $1)";
+      return "select($0, $1, less_f32($0, $1) || is_nan($1))";
     case Op::Min:
-      return "select($0, $1, $1 < $0 || $1 != $1)";
+      return "select($0, $1, less_f32($1, $0) || is_nan($1))";
+    case Op::Less:
+      return "less_f32($0, $1)";
+    case Op::LessEqual:
+      return "($0 <= $1 && !is_nan($0) && !is_nan($1))";
+    case Op::Equal:
+      return "($0 == $1 && !is_nan($0) && !is_nan($1))";
+    case Op::NotEqual:
+      return "($0 != $1 || is_nan($0) || is_nan($1))";
     case Op::Fma:
       return "fma($0, $1, $2)";
     case Op::Scale:
@@ -208,7 +226,8 @@ std::string Functions::literal(DType dtype, uint64_t bits) {
 
 std::string Functions::arithmetic(Op op, DType operand, const std::string& a, const std::string& b,
                                   const std::string& c) {
-  const char* symbol = operand.is_bool() ? nullptr : symbol_of(op);
+  const bool compares_floats = operand.is_float() && is_comparison(op);
+  const char* symbol = operand.is_bool() || compares_floats ? nullptr : symbol_of(op);
   const std::string t = type_of(operand), called = symbol ? symbol : word_of(op);
   const bool is_signed = is_signed_int(operand);
   const bool wraps = operand.is_int() && (op == Op::Add || op == Op::Sub || op == Op::Mul);
@@ -220,6 +239,11 @@ std::string Functions::arithmetic(Op op, DType operand, const std::string& a, co
   if (operand.is_int() && !symbol)
     if (const char* definition = definition_of(op, is_signed))
       define(cat(called, "_", t), fill(definition, {t}));
+  if (compares_floats || (operand.is_float() && (op == Op::Max || op == Op::Min))) {
+    define("is_nan", kIsNan);
+    define("less_f32", kLessFloat);
+    return fill(pattern, {a, b});
+  }
   const std::string text = fill(pattern, {a, b, c, called, t});
   return symbol && !wraps ? text : narrowed(operand, text);
 }
@@ -237,17 +261,18 @@ std::string Functions::cast(DType from, DType to, const std::string& x) {
     return called(name, cast(from, kFloat32, x));
   }
   const std::string t = type_of(to);
-  if (to.is_bool()) return fill("$0 != $1", {x, literal(from, 0)});
+  if (to.is_bool()) return arithmetic(Op::NotEqual, from, x, literal(from, 0), "");
   if (!from.is_float() || to.is_float()) return narrowed(to, called(t, x));
   // The least float above the range is a power of two; the lowest value is a float, too.
   const DType as = to.bits() > 32 ? kInt32 : to;
   const std::string above = std::to_string(as.bits() - (as.is_signed() ? 1 : 0));
   const std::string name = fill("$0_of_f32", {c::type_name(as)});
+  define("is_nan", kIsNan);
   define(name,
          fill("fn $0(x: f32) -> $1 {\n"
+              "  if (is_nan(x)) { return 0; }\n"
               "  if (x >= 0x1p$2f) { return $3; }\n"
               "  if (x <= $4) { return $5; }\n"
-              "  if (x != x) { return 0; }\n"
               "  return $1(x);\n"
               "}",
               {name, t, above, literal(as, highest_bits(as)),

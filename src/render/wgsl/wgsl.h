@@ -13,7 +13,7 @@
 //
 // WGSL promises neither NaN and infinities nor the last bits of a quotient or a square root, and
 // products may be fused with sums: that the text has what docs/semantics.md says is up to the
-// device.
+// device.  Comparisons look at bits for NaN, which they would say anything of.
 #pragma once
 
 #include <string>
