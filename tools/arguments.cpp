@@ -51,7 +51,8 @@ void add_common(CLI::App& app, CommonFlags& flags) {
   app.add_flag("-q,--quiet", flags.quiet, "No warnings and no progress on stderr");
   app.add_flag("-v,--verbose", flags.verbose, "Tell more on stderr; -vv and so on tell still more");
   app.add_option("--device", flags.device,
-                 "cpu, cuda, opencl, interp, far, c or null, or one with its number, cuda:1")
+                 "cpu, cuda, opencl, interp, far, c or null, or one with its number, cuda:1; hip, "
+                 "metal or wgsl write kernels as text")
       ->group("Engine");
   app.add_option("--isa", flags.isa, "auto, avx512 or avx2")
       ->check(CLI::IsMember({"auto", "avx512", "avx2"}))

@@ -112,7 +112,7 @@ Measured measure_together(const Session& session, const BenchFlags& flags,
     started.wait(false);
     while (!worker.failure && goes_on(flags, worker.samples.runs, start)) {
       const auto begin = Clock::now();
-      const tiny_status status = tiny_run_execute(worker.run.get());
+      const tiny_status status = session.execute(worker.run.get());
       if (status != TINY_OK) worker.failure = last_failure(status, flags.model);
       worker.samples.add(ms_since(begin));
       if (&worker == workers.data())

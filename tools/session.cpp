@@ -343,7 +343,7 @@ void Session::bind(tiny_run* run) const {
 }
 
 void Session::execute() {
-  if (run_) return check(tiny_run_execute(run_.get()), model_.path());
+  if (run_) return check(execute(run_.get()), model_.path());
   ++executions_;
   std::vector<tiny_tensor*> inputs, results(model_.outputs().size());
   for (const Tensor& input : inputs_) inputs.push_back(input.get());
@@ -353,6 +353,12 @@ void Session::execute() {
   results_.clear();
   for (tiny_tensor* result : results) results_.emplace_back(result);
   check(tiny_realize(results.data(), results.size()), model_.path());
+  check(tiny_context_synchronize(context_.get()), model_.path());
+}
+
+tiny_status Session::execute(tiny_run* run) const {
+  const tiny_status status = tiny_run_execute(run);
+  return status == TINY_OK ? tiny_context_synchronize(context_.get()) : status;
 }
 
 double Session::first_run() {

@@ -92,7 +92,10 @@ class Session {
   // Copies the arrays' elements, and lets go of them: big inputs need not be there twice.
   Session(const Context& context, const LoadedModel& model, const std::vector<Array*>& inputs);
 
+  // Until the device has done it.
   void execute();
+  // The same of another run; of any thread.
+  tiny_status execute(tiny_run* run) const;
   // Milliseconds of the first execution, which is made now unless compiling took it.
   double first_run();
   // Another run of the same program, with its own memory; wrong usage if there is no program.

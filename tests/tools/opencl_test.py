@@ -7,7 +7,8 @@ import unittest
 from unittest import mock
 
 import numpy
-from support import TINY, CliTest
+from onnx import helper
+from support import TINY, CliTest, port, save_model
 
 # A library of the name that the loader opens, which says that it was.
 OLD_LIBRARY = r"""
@@ -54,6 +55,15 @@ class OpenCl(CliTest):
         with mock.patch.dict(os.environ, {"TINY_DEVICE": "opencl:0"}):
             by_environment = run()
         self.assertEqual((by_environment["device"], by_environment["outputs"]), ("opencl", want["outputs"]))
+
+    def test_a_measurement_waits_for_the_device(self):
+        self.require_driver()
+        product = save_model(self.folder / "product.onnx", [helper.make_node("MatMul", ["x", "x"], ["y"])],
+                             [port("x", [384, 384])], [port("y", [384, 384])])
+        result = self.json("bench", product, "--synth", "ones", "--device", "opencl", "--runs", "9",
+                           "--profile")["results"][0]
+        spent = sum(kernel["ms"] for kernel in result["kernels"])
+        self.assertGreater(result["ms"]["min"], spent / 4)
 
     def test_devices_have_their_limits(self):
         self.require_driver()
