@@ -257,7 +257,7 @@ def examine(path, name, options, tell):
     except tiny.Error as error:
         outcome.state, outcome.cause = "refused", str(error)[:400]
         return outcome
-    interpreted = json.loads(context.info().text())["kernels"]["interpreted"]
+    interpreted = json.loads(context.counters().text())["kernels"]["interpreted"]
     if interpreted:
         outcome.state, outcome.cause = "interpreted", f"{interpreted} kernels have no machine code"
         return outcome
