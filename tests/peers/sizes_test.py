@@ -7,6 +7,8 @@ program serves all data.
 import json
 import resource
 import sys
+import threading
+import time
 
 import named_tests
 
@@ -832,6 +834,61 @@ def what_is_said_to_be_supported_compiles():
         assert {name for name, of, _ in refused if of == kind} == REFUSED, refused
 
 
+def runs_of_sizes_that_are_ended():
+    """In the middle, by a limit or by data that says 2^62: the next run is right, and keeps its hands off what the last one gave."""
+    nodes = [*OPEN, node("TopK", ["y", "three"], ["best", "places"], axis=0), node("Expand", ["least", "total1"], ["wide"]),
+             node("Unsqueeze", ["total", "first"], ["total1"])]
+    graph = helper.make_graph(
+        nodes, "g", [helper.make_tensor_value_info("given", FLOAT, (MANY,)), helper.make_tensor_value_info("x", FLOAT, (MANY,))],
+        [helper.make_tensor_value_info("best", FLOAT, (3,)), helper.make_tensor_value_info("wide", FLOAT, ("n",))],
+        [numpy_helper.from_array(np.asarray(value), of)
+         for of, value in {"three": np.int64([3]), "first": np.int64([0]), "least": np.float32([0.5]), **OPEN_CONSTANTS}.items()])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10).SerializeToString()
+    x = np.arange(MANY, dtype=np.float32)
+    for options, count, text in (({}, 2.0**62, "it may be 0 to"), ({}, -(2.0**62), ""), ({"memory_limit": 1 << 20}, 2.0**20, "memory_limit"),
+                                 ({"time_limit": 50}, 2.0**22, "time_limit"), ({}, 2.0**23, "cancel")):
+        context, cancel = tiny.Context(threads=1, **options), tiny.Cancel.create()
+        loaded = tiny.Model.load(context, model)
+
+        def is_right(size):
+            best, wide = loaded.run([among_many(size), x])
+            assert list(np.array(best.numpy())) == [size - 1, size - 2, size - 3] and wide.shape == (size,)
+            assert (np.array(wide.numpy()) == 0.5).all()
+            return best
+
+        kept = is_right(9)
+        context.set_cancel(cancel)
+        teller = threading.Timer(0.1, cancel.set)
+        if text == "cancel":
+            teller.start()
+        begin = time.monotonic()
+        try:
+            loaded.run([among_many(count), x])
+        except tiny.Error as error:
+            assert text in str(error).lower(), str(error)
+        else:
+            raise AssertionError(f"no error of {count} elements")
+        assert time.monotonic() - begin < 5, (text, time.monotonic() - begin)
+        teller.join() if text == "cancel" else teller.cancel()
+        cancel.clear()
+        for size in (5, 60):
+            is_right(size)
+        assert list(np.array(kept.numpy())) == [8, 7, 6]
+    # The memory of an output of such a size is the run's own.
+    program = loaded.compile([MANY, MANY])
+    run = tiny.Run.create(program)
+    given, room = tiny.from_buffer(among_many(4), context=context), tiny.from_buffer(np.zeros(50, np.float32), context=context)
+    run.set_input(0, given)
+    run.set_input(1, tiny.from_buffer(x, context=context))
+    try:
+        run.set_output(1, room)
+        run.execute()
+    except tiny.Error as error:
+        assert "wide" in str(error), str(error)
+    else:
+        raise AssertionError("an output of a size that nothing bounds was written to the caller's memory")
+
+
 def sizes_of_one_are_kept_where_nobody_names_them():
     """Squeeze without axes: a size that the run finds is none of 1, and where it is, the run ends."""
     nodes = [node("NonZero", ["x"], ["p"]), node("Squeeze", ["p"], ["s"]), node("Add", ["s", "s"], ["y"])]
@@ -962,7 +1019,7 @@ TESTS = (non_zero_and_what_follows, a_number_has_no_coordinates, compress_along_
          slices_that_begin_where_data_says, slices_backwards_from_before_the_axis, slices_of_what_was_found,
          splits_as_data_says, reshapes_as_data_says, pictures_of_sizes_that_were_found, neighbours_and_sums_of_what_was_found,
          the_best_of_what_nothing_bounds, unique_rows_that_nothing_bounds, boxes_that_nothing_bounds, numbers_drawn_as_many_as_were_found,
-         what_is_said_to_be_supported_compiles, sizes_of_one_are_kept_where_nobody_names_them, many_parts_that_nothing_bounds,
+         what_is_said_to_be_supported_compiles, runs_of_sizes_that_are_ended, sizes_of_one_are_kept_where_nobody_names_them, many_parts_that_nothing_bounds,
          ten_thousand_runs_of_other_sizes,
          operators_over_what_was_found, loops_without_rounds, a_branch_of_another_rank_is_an_error_where_it_is_taken)  # fmt: skip
 
