@@ -64,9 +64,9 @@ Tensors LoadedModel::inferred_outputs(const Ref<Context>& aside) const {
   if (!shapes) return {};
   try {
     Weights weights;
+    Importer importer(aside, weights);
     Tensors outputs;
-    for (const Value& value :
-         import(Importer(aside, weights), plain_signature(*shapes, {})).outputs)
+    for (const Value& value : import(importer, plain_signature(*shapes, {})).outputs)
       outputs.push_back(value.is_plain() ? value.tensor : Tensor());
     return outputs;
   } catch (const Error& e) {
@@ -77,8 +77,29 @@ Tensors LoadedModel::inferred_outputs(const Ref<Context>& aside) const {
   }
 }
 
+std::vector<UnsupportedNode> LoadedModel::unsupported(const Ref<Context>& aside) const {
+  std::vector<UnsupportedNode> found = find_unsupported(model_, aside->custom_ops());
+  const auto shapes = free_shapes(aside->graph());
+  if (!found.empty() || !shapes) return found;
+  const auto may_be_known = [&](size_t i) {
+    Ints least;
+    for (const tiny::Dim& d : (*shapes)[i]) least.push_back(lower_bound(d));
+    return may_be_host(least);
+  };
+  if (std::ranges::any_of(host_inputs_, may_be_known)) return found;
+  Weights weights;
+  Importer importer(aside, weights);
+  try {
+    import(importer, plain_signature(*shapes, {}));
+  } catch (const FreeDimension&) {
+    // A program is made for its number.
+  } catch (const Error& e) {
+    if (e.status() == Status::Unsupported) found = importer.unsupported();
+  }
+  return found;
+}
+
 std::optional<double> LoadedModel::operations(const Ref<Context>& aside) const {
-  if (!find_unsupported(model_, aside->custom_ops()).empty()) return std::nullopt;
   for (size_t i = 0; i < input_count(); ++i) {
     const ValueType& type = input(i).type;
     const bool is_fixed = type.kind == ValueType::Kind::Tensor && type.has_rank &&
@@ -89,7 +110,8 @@ std::optional<double> LoadedModel::operations(const Ref<Context>& aside) const {
   std::vector<Shape> shapes;
   for (const Ints& shape : fixed_shapes()) shapes.push_back(to_shape(shape));
   Weights weights;
-  const Imported imported = import(Importer(aside, weights), plain_signature(shapes, {}));
+  Importer importer(aside, weights);
+  const Imported imported = import(importer, plain_signature(shapes, {}));
   std::vector<UOp> roots;
   for (const Tensor& output : flat(imported.outputs)) roots.push_back(output.node());
   for (const ComputedVariable& size : imported.sizes) roots.push_back(size.value);

@@ -5,7 +5,6 @@
 #include <set>
 
 #include "base/json.h"
-#include "onnx/import/import.h"
 #include "onnx/import/table.h"
 
 namespace tiny::onnx {
@@ -123,8 +122,7 @@ void write_initializers(JsonWriter& json, const Graph& graph) {
   json.end_array().end_object();
 }
 
-void write_unsupported(JsonWriter& json, const Model& model, const CustomOps& custom_ops) {
-  const std::vector<UnsupportedNode> unsupported = find_unsupported(model, custom_ops);
+void write_unsupported(JsonWriter& json, const std::vector<UnsupportedNode>& unsupported) {
   json.key("unsupported").begin_array();
   for (const UnsupportedNode& node : unsupported) {
     json.begin_object().key("node").text(node.node).key("domain").text(node.domain);
@@ -145,15 +143,15 @@ std::string header_json(const Model& model) {
   return json.result();
 }
 
-std::string info_json(const Model& model, std::optional<double> operations,
-                      const CustomOps& custom_ops) {
+std::string info_json(const Model& model, const std::vector<UnsupportedNode>& unsupported,
+                      std::optional<double> operations, const CustomOps& custom_ops) {
   JsonWriter json;
   json.begin_object();
   write_header(json.key("model"), model);
   write_ports(json, model.graph);
   write_operators(json, model.graph, custom_ops);
   write_initializers(json, model.graph);
-  write_unsupported(json, model, custom_ops);
+  write_unsupported(json, unsupported);
   json.key("flops");
   if (operations)
     json.real(*operations);

@@ -447,7 +447,7 @@ ValueForm form_of(const Value& value, Tensors& leaves, const std::string& name) 
 
 }  // namespace
 
-LoadedModel::Imported LoadedModel::import(Importer importer, const Signature& signature) const {
+LoadedModel::Imported LoadedModel::import(Importer& importer, const Signature& signature) const {
   const Ref<Context>& context = importer.context();
   Imported out;
   Tensors leaves;
@@ -497,7 +497,8 @@ Ref<const ModelProgram> LoadedModel::make_program(const Signature& signature,
   const KeptBlocks::Scope scope(kept);
   const double start = now();
   const Ref<ModelProgram> out = make_ref<ModelProgram>();
-  const Imported imported = import(importer(), signature);
+  Importer fresh = importer();
+  const Imported imported = import(fresh, signature);
   std::vector<UOp> variables = free;
   for (const ComputedVariable& size : imported.sizes) variables.push_back(size.variable);
   for (size_t i = 0; i < signature.leaves.size(); ++i) {

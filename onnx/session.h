@@ -96,8 +96,12 @@ class LoadedModel : public RefCounted {
   // one that is not.
   std::vector<Ints> fixed_shapes() const;
 
-  // Arithmetic operations of one run, counted in `aside`, a context that nobody else has; none if a
-  // shape is free or something is not supported.
+  // The nodes that a program could not be made of, imported in `aside`, a context that nobody else
+  // has, for any sizes of free dimensions; by their operators and types alone where an input has
+  // no shape, or is one of few elements that may decide shapes.
+  std::vector<UnsupportedNode> unsupported(const Ref<Context>& aside) const;
+  // Arithmetic operations of one run of a model of which everything is supported, counted in
+  // `aside`, a context that nobody else has; none if a shape is free.
   std::optional<double> operations(const Ref<Context>& aside) const;
 
   // Outputs for these inputs; computes inputs that have no memory yet.
@@ -174,7 +178,7 @@ class LoadedModel : public RefCounted {
   std::optional<std::vector<Shape>> free_shapes(tiny::Graph& graph) const;
   Importer importer();
   Signature plain_signature(const std::vector<Shape>& shapes, const Known& known) const;
-  Imported import(Importer importer, const Signature& signature) const;
+  Imported import(Importer& importer, const Signature& signature) const;
   void check_plain(const ModelProgram& program) const;
   Ref<const ModelProgram> values_program(const Signature& signature);
   static void bind_texts(const ModelProgram& program, TensorRun& run, RunTexts& texts);

@@ -132,6 +132,8 @@ class Importer {
   // graph gives to it.
   void allow_computed_sizes() { has_computed_sizes_ = true; }
   const std::vector<ComputedVariable>& computed_sizes() const { return computed_sizes_; }
+  // The nodes that could not be imported so far.
+  const std::vector<UnsupportedNode>& unsupported() const { return unsupported_; }
 
  private:
   // The names of one graph.

@@ -150,9 +150,27 @@ Tensors import_transpose(Call& c) {
 
 // ---- Axes of size 1.
 
+// Every axis of size 1, of which a size that the run finds is none: where it is, the rank would be
+// another, and a size below 0 ends the run.
+Tensor squeezed_all(Call& c) {
+  const Tensor& x = c.in(0);
+  Ints ones;
+  for (int64_t axis = 0; axis < x.rank(); ++axis) {
+    const tiny::Dim& size = x.shape()[static_cast<size_t>(axis)];
+    if (!c.importer().is_computed(size)) {
+      if (decide_equal(size, 1)) ones.push_back(axis);
+      continue;
+    }
+    const Tensor found = size_tensor(c.context(), size);
+    const Tensor is_one = equal(found, number_int(c, 1));
+    c.importer().computed_size(where(is_one, number_int(c, -1), found), size, c.node());
+  }
+  return squeeze(x, ones);
+}
+
 Tensors squeezed(Call& c, const std::optional<Ints>& axes) {
   const Tensor& x = c.in(0);
-  if (!axes) return {squeeze(x)};
+  if (!axes) return {squeezed_all(c)};
   for (int64_t axis : axes_of(*axes, x.rank()))
     c.check(decide_equal(size_of(x, axis), 1), "axis ", axis, " of shape ", x.shape(),
             " has not size 1");
@@ -188,10 +206,33 @@ Tensor found_part(const Call& c, const Tensor& x, int64_t axis, const Tensor& be
   return gather(x, add(mul(places, tiny::number_int(places, step)), from), axis);
 }
 
+// So many sizes that the run finds have a sum that is an expression.  The sums of more are sizes of
+// their own: else each part would begin at an expression over all parts before it.
+constexpr size_t kFoundTogether = 16;
+
 Tensors import_concat(Call& c) {
-  const Tensors parts = c.all();
-  const int64_t axis = c.version() < 4 ? c.attr("axis", 1) : c.attr("axis");
-  return {concat(parts, axis_of(axis, parts[0].rank()))};
+  Tensors parts = c.all();
+  const int64_t given = c.version() < 4 ? c.attr("axis", 1) : c.attr("axis");
+  const int64_t axis = axis_of(given, parts[0].rank());
+  const auto is_found = [&](const Tensor& part) {
+    return c.importer().is_computed(size_of(part, axis));
+  };
+  while (static_cast<size_t>(std::ranges::count_if(parts, is_found)) > kFoundTogether) {
+    Tensors groups;
+    for (size_t i = 0; i < parts.size(); i += kFoundTogether) {
+      const size_t count = std::min(kFoundTogether, parts.size() - i);
+      Tensor group = concat(std::span(parts).subspan(i, count), axis);
+      if (is_found(group)) {
+        const tiny::Dim size = size_of(group, axis);
+        const Tensor sum = size_tensor(c.context(), size);
+        group = found_part(c, group, axis, number_int(c, 0),
+                           c.importer().computed_size(sum, size, c.node()));
+      }
+      groups.push_back(group);
+    }
+    parts = std::move(groups);
+  }
+  return {concat(parts, axis)};
 }
 
 constexpr int64_t kPartsMax = 1 << 20;

@@ -31,7 +31,7 @@ DType drawn_in(DType dtype) {
 }
 
 // mean + scale * what is drawn.
-Tensor normal_of(Call& c, DType dtype, const Ints& shape) {
+Tensor normal_of(Call& c, DType dtype, const Shape& shape) {
   c.check(dtype.is_float(), "its dtype is ", dtype);
   const Tensor drawn = random_normal(key_of(c), dtype, shape);
   return drawn * number(drawn, static_cast<double>(c.real_attr("scale", 1))) +
@@ -39,7 +39,7 @@ Tensor normal_of(Call& c, DType dtype, const Ints& shape) {
 }
 
 // From `low` to below `high`.
-Tensor uniform_of(Call& c, DType dtype, const Ints& shape) {
+Tensor uniform_of(Call& c, DType dtype, const Shape& shape) {
   c.check(dtype.is_float(), "its dtype is ", dtype);
   const auto low = static_cast<double>(c.real_attr("low", 0));
   const auto high = static_cast<double>(c.real_attr("high", 1));
@@ -47,10 +47,10 @@ Tensor uniform_of(Call& c, DType dtype, const Ints& shape) {
   return drawn * number(drawn, high - low) + number(drawn, low);
 }
 
-Ints shape_attr(Call& c) {
+Shape shape_attr(Call& c) {
   const auto shape = c.ints_attr("shape");
   c.check(shape.has_value(), "the attribute shape is missing");
-  return *shape;
+  return to_shape(*shape);
 }
 
 Tensors import_normal(Call& c) {
@@ -62,16 +62,16 @@ Tensors import_uniform(Call& c) {
 }
 
 Tensors import_normal_like(Call& c) {
-  return {normal_of(c, c.dtype_attr("dtype", c.in(0).dtype()), dims_of(c.in(0)))};
+  return {normal_of(c, c.dtype_attr("dtype", c.in(0).dtype()), c.in(0).shape())};
 }
 
 Tensors import_uniform_like(Call& c) {
-  return {uniform_of(c, c.dtype_attr("dtype", c.in(0).dtype()), dims_of(c.in(0)))};
+  return {uniform_of(c, c.dtype_attr("dtype", c.in(0).dtype()), c.in(0).shape())};
 }
 
 Tensors import_bernoulli(Call& c) {
   const Tensor& p = c.in(0);
-  const Tensor drawn = random_uniform(key_of(c), drawn_in(p.dtype()), dims_of(p));
+  const Tensor drawn = random_uniform(key_of(c), drawn_in(p.dtype()), p.shape());
   return {cast(less(drawn, p), c.dtype_attr("dtype", p.dtype()))};
 }
 
@@ -95,7 +95,7 @@ struct Dropped {
 Dropped dropped(Call& c, const Tensor& x, const Tensor& ratio) {
   const Tensor share = cast(ratio, kFloat32);
   const Tensor one = number(share, 1);
-  const Tensor drawn = random_uniform(key_of(c), kFloat32, dims_of(x));
+  const Tensor drawn = random_uniform(key_of(c), kFloat32, x.shape());
   const Tensor is_kept = less_equal(share, drawn);
   // A ratio of 1 keeps nothing, whatever it would be divided by.
   const Tensor scale = where(less(share, one), one / (one - share), number(share, 0));

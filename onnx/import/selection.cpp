@@ -14,12 +14,20 @@
 
 namespace tiny::onnx {
 
+namespace {
+
+// The first `count` elements of as many: that there are no more no size tells.
+Tensor first_elements(const Tensor& x, const tiny::Dim& count) {
+  const tiny::Dim n = x.shape()[0], most = upper_bound(n);
+  return shrink(pad(x, {0}, {most - n}), {0}, {count});
+}
+
+}  // namespace
+
 Tensor counted_places(Call& c, const Tensor& mask) {
-  const tiny::Dim n = mask.shape()[0], most = upper_bound(n);
   const Chosen chosen = chosen_places(mask);
-  const tiny::Dim count = c.importer().computed_size(chosen.count, n, c.node());
-  // That there are no more than elements no size tells.
-  return shrink(pad(chosen.places, {0}, {most - n}), {0}, {count});
+  return first_elements(chosen.places,
+                        c.importer().computed_size(chosen.count, mask.shape()[0], c.node()));
 }
 
 namespace {
@@ -89,29 +97,30 @@ Tensors import_unique(Call& c) {
     x = flatten(x);
   const auto along = static_cast<size_t>(axis);
   const bool by_place = !c.flag("sorted", true);
-  // Of as many rows as the run finds all that there may be are compared.
+  // Of as many rows as the run finds all that there may be are compared, where something bounds
+  // them.
   const tiny::Dim present = x.shape()[along];
   const bool is_found = c.importer().is_computed(present);
-  if (c.importer().is_open(present)) c.unsupported("nothing bounds how many rows it compares");
-  if (is_found) {
+  const bool is_bounded = is_found && !c.importer().is_open(present);
+  if (is_bounded) {
     Shape more(x.shape().size(), tiny::Dim(0));
     more[along] = upper_bound(present) - present;
     x = contiguous(pad(x, Shape(more.size(), tiny::Dim(0)), more));
   }
-  const int64_t n = dim_of(x, axis);
-  if (n == 0) {
+  const tiny::Dim n = is_found ? x.shape()[along] : tiny::Dim(dim_of(x, axis));
+  if (n.is(0)) {
     const Tensor none = full(c.context(), kInt64, {0}, 0);
     return {x, none, none, none};
   }
   Tensor rows = move_axis(x, axis, 0);
   if (x.rank() > 1) rows = flatten(rows, 1);
   const Unique found =
-      unique(rows, by_place, is_found ? size_tensor(c.context(), present) : Tensor());
+      unique(rows, by_place, is_bounded ? size_tensor(c.context(), present) : Tensor());
   const int64_t least = is_found ? 0 : 1;
   const tiny::Dim count = c.importer().computed_size(found.count, n, c.node(), least);
-  const Tensor first = shrink(found.first, {0}, {count});
+  const Tensor first = first_elements(found.first, count);
   return {gather(x, first, axis), first, shrink(found.inverse, {0}, {present}),
-          shrink(found.counts, {0}, {count})};
+          first_elements(found.counts, count)};
 }
 
 constexpr int64_t kNow = kNewestOpset;

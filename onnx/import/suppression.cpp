@@ -152,9 +152,9 @@ Tensors import_non_max_suppression(Call& c) {
   q.options.is_centre = c.attr("center_point_box", 0) != 0;
   q.overlap = c.has(3) ? c.in(3) : number(c, 0);
   if (c.has(4)) q.wanted = less(reshape(c.in(4), {}), q.scores);
-  // How many boxes there are the run may have to find: then there are as many as there can be.
-  if (c.importer().is_open(n)) c.unsupported("nothing bounds how many boxes there are");
-  if (c.importer().is_computed(n)) {
+  // How many boxes there are the run may have to find: then there are as many as there can be, if
+  // something bounds them.
+  if (c.importer().is_computed(n) && !c.importer().is_open(n)) {
     const tiny::Dim present = n, boxes = size_of(q.boxes, 1);
     n = std::max<int64_t>({upper_bound(present), upper_bound(boxes), 1});
     q.boxes = contiguous(longer(q.boxes, 1, n - boxes));

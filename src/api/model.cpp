@@ -221,8 +221,11 @@ tiny_status tiny_model_info(const tiny_model* model, tiny_report** out) {
     const tiny_model& m = tiny::required(model, "model");
     const tiny::Beside beside(*m.context);
     const tiny::Ref<tiny::Context> aside = beside.own_context();
+    const std::vector<tiny::onnx::UnsupportedNode> unsupported = m.value->unsupported(aside);
+    std::optional<double> operations;
+    if (unsupported.empty()) operations = m.value->operations(aside);
     *out = new tiny_report(
-        tiny::onnx::info_json(m.value->model(), m.value->operations(aside), aside->custom_ops()));
+        tiny::onnx::info_json(m.value->model(), unsupported, operations, aside->custom_ops()));
   });
 }
 

@@ -94,7 +94,7 @@ tiny_status tiny_random_uniform(const tiny_tensor* key, tiny_dtype dtype, const 
                                 size_t ndim, tiny_tensor** out) {
   return produce(__func__, out, {{key, "key"}}, [&] {
     return tiny::random_uniform(key->value, tiny::dtype_argument(dtype),
-                                numbers(dims, ndim, "dims"));
+                                tiny::to_shape(numbers(dims, ndim, "dims")));
   });
 }
 
@@ -102,7 +102,7 @@ tiny_status tiny_random_normal(const tiny_tensor* key, tiny_dtype dtype, const i
                                size_t ndim, tiny_tensor** out) {
   return produce(__func__, out, {{key, "key"}}, [&] {
     return tiny::random_normal(key->value, tiny::dtype_argument(dtype),
-                               numbers(dims, ndim, "dims"));
+                               tiny::to_shape(numbers(dims, ndim, "dims")));
   });
 }
 

@@ -46,7 +46,7 @@ double kaiming_deviation(const Ints& shape, double slope, double by_outputs) {
 
 Tensor uniform(const Tensor& key, DType dtype, const Ints& shape, double low, double high) {
   require(low <= high, Status::InvalidArgument, "uniform values from ", low, " to ", high);
-  const Tensor u = random_uniform(key, dtype, shape);
+  const Tensor u = random_uniform(key, dtype, to_shape(shape));
   return u * number(u, high - low) + number(u, low);
 }
 
@@ -58,7 +58,7 @@ Tensor uniform_of(const Tensor& key, DType dtype, const Ints& shape, double devi
 
 Tensor normal(const Tensor& key, DType dtype, const Ints& shape, double mean, double deviation) {
   require(deviation >= 0, Status::InvalidArgument, "a deviation of ", deviation);
-  const Tensor n = random_normal(key, dtype, shape);
+  const Tensor n = random_normal(key, dtype, to_shape(shape));
   return n * number(n, deviation) + number(n, mean);
 }
 
@@ -119,7 +119,7 @@ Tensor sparse(const Tensor& key, DType dtype, const Ints& shape, double share, d
   const Tensor values = normal(key_at(0), dtype, shape, 0, deviation);
   if (zeros == 0 || shape[0] == 0 || shape[1] == 0) return values;
   // The greatest of random numbers: `zeros` of each column.
-  const Tensor order = random_uniform(key_at(1), kFloat32, shape);
+  const Tensor order = random_uniform(key_at(1), kFloat32, to_shape(shape));
   const TopK top = top_k(order, zeros, 0, true);
   const Tensor least = slice_axis(top.values, 0, zeros - 1, zeros);
   return where(less(order, least), values, number(values, 0));

@@ -14,6 +14,7 @@
 #include "ir/bounds.h"
 #include "ir/build.h"
 #include "ir/node_map.h"
+#include "ir/rebuild.h"
 #include "ir/shared_value.h"
 #include "rules/symbolic.h"
 #include "schedule/accesses.h"
@@ -25,6 +26,11 @@
 namespace tiny {
 
 namespace {
+
+bool reads_memory(const UOp& index) {
+  return std::ranges::any_of(topological({&index, 1}),
+                             [](const UOp& u) { return u.op() == Op::Load; });
+}
 
 // What of the graph a kernel reads from memory, and what it is there to compute.
 class StoredValues {
@@ -239,6 +245,32 @@ class Lowering {
     }
   }
 
+  // Wherever a value counts its index is inside of its axes: what a pad adds, its conditions
+  // choose. Where bounds do not tell, something in whose bounds it is stands for what is reshaped,
+  // so that it comes apart as it does without the pad.
+  std::vector<UOp> index_below(const UOp& node, std::vector<UOp> index,
+                               std::vector<UOp>& conditions) {
+    std::vector<std::pair<UOp, UOp>> inside;
+    const Shape& shape = shape_of(node);
+    for (size_t i = 0; node.op() == Op::Reshape && i < index.size(); ++i) {
+      const Interval b = bounds(index[i]);
+      if (!shape[i].is_const() || (b.lo >= 0 && b.hi < shape[i].value()) || reads_memory(index[i]))
+        continue;
+      const UOp stands = graph_.variable(cat("axis ", i), 0, shape[i].value() - 1);
+      inside.emplace_back(stands, std::exchange(index[i], stands));
+    }
+    std::vector<UOp> below = apply_movement_op(node, index, conditions);
+    for (UOp& e : below) e = simplify_(e);
+    if (inside.empty()) return below;
+    below = rebuild(below, nullptr, [&](const UOp&, const UOp& now) {
+      for (const auto& [stands, expression] : inside)
+        if (now == stands) return expression;
+      return now;
+    });
+    for (UOp& e : below) e = simplify_(e);
+    return below;
+  }
+
   UOp moved(Frame& frame) {
     const UOp& node = frame.node;
     if (!frame.below) {
@@ -246,8 +278,7 @@ class Lowering {
       append_read_before(node, before);
       accesses_.wait_for(before);
       std::vector<UOp> conditions;
-      std::vector<UOp> below = apply_movement_op(node, *frame.index, conditions);
-      for (UOp& e : below) e = simplify_(e);
+      std::vector<UOp> below = index_below(node, *frame.index, conditions);
       for (const UOp& c : conditions) {
         const UOp simple = simplify_(c);
         if (!simple.is_const() || simple.const_bits() == 0) frame.more.push_back(simple);

@@ -37,9 +37,9 @@ Tensor half_of_key(const Tensor& key, int64_t half) {
   return slice_axis(key, 0, half, half + 1);
 }
 
-int64_t count_of(const Ints& shape) {
-  check_shape(to_shape(shape), kFloat64);
-  return product(to_shape(shape)).value();
+Dim count_of(const Shape& shape) {
+  check_shape(shape, kFloat64);
+  return product(shape);
 }
 
 // Two words of 32 bits as one of 64.
@@ -49,8 +49,8 @@ Tensor joined(const Tensor& low, const Tensor& high) {
 }
 
 // `count` elements of an unsigned type of `bits` bits.
-Tensor bits_of(const Tensor& key, int bits, int64_t count) {
-  const int64_t words = (count * bits + 31) / 32;
+Tensor bits_of(const Tensor& key, int bits, const Dim& count) {
+  const Dim words = bits < 32 ? floor_div(count + (32 / bits - 1), 32 / bits) : count * (bits / 32);
   const Tensor all = random_bits(key, words);
   if (bits == 32) return all;
   if (bits == 64) {
@@ -63,7 +63,7 @@ Tensor bits_of(const Tensor& key, int bits, int64_t count) {
     parts.push_back(at + bits < 32 ? bit_and(rest, number_int(all, (1 << bits) - 1)) : rest);
   }
   const Tensor narrow = cast(stack(parts, 1), bits == 16 ? kUInt16 : kUInt8);
-  return slice_axis(reshape(narrow, {std::ssize(parts) * words}), 0, 0, count);
+  return slice_axis(reshape(narrow, {Dim(std::ssize(parts)) * words}), 0, 0, count);
 }
 
 // A polynomial, the highest coefficient first.
@@ -124,13 +124,14 @@ Tensor split_key(const Tensor& key, int64_t count) {
   return reshape(random_bits(key, 2 * count), {count, 2});
 }
 
-Tensor random_bits(const Tensor& key, int64_t count) {
-  require(count >= 0 && count < int64_t{1} << 32, Status::InvalidArgument, "random bits for ",
-          count, " elements; wanted less than 2^32");
-  const int64_t half = (count + 1) / 2;
+Tensor random_bits(const Tensor& key, const Dim& count) {
+  require(lower_bound(count) >= 0 && upper_bound(count) < int64_t{1} << 32, Status::InvalidArgument,
+          "random bits for ", count, " elements; wanted less than 2^32");
+  const Dim half = floor_div(count + 1, 2);
   const Tensor first = arange(key.context_ref(), kUInt32, half);
-  const ThreefryWords made = threefry2x32({half_of_key(key, 0), half_of_key(key, 1)},
-                                          {first, add(first, number_int(first, half))});
+  const ThreefryWords made =
+      threefry2x32({half_of_key(key, 0), half_of_key(key, 1)},
+                   {first, add(first, cast(size_tensor(key.context_ref(), half), kUInt32))});
   return slice_axis(concat(std::vector{made.first, made.second}, 0), 0, 0, count);
 }
 
@@ -146,21 +147,21 @@ Tensor random_at(const Tensor& key, const Tensor& counters) {
   return concat(std::vector{made.first, made.second}, 0);
 }
 
-Tensor random_uniform(const Tensor& key, DType dtype, const Ints& shape) {
+Tensor random_uniform(const Tensor& key, DType dtype, const Shape& shape) {
   require(dtype.is_float(), Status::DType, "uniform numbers of ", dtype, "; wanted floats");
-  const int64_t count = count_of(shape);
+  const Dim count = count_of(shape);
   const auto width = static_cast<int>(dtype.bits());
   const Tensor bits = bits_of(key, width, count);
   const Tensor one = full(key.context_ref(), dtype, {}, 1);
   const Tensor exponent = bitcast(one, bits.dtype());
   const Tensor fraction = shift_right(bits, number_int(bits, width - dtype.digits() + 1));
-  return reshape(sub(bitcast(bit_or(fraction, exponent), dtype), one), to_shape(shape));
+  return reshape(sub(bitcast(bit_or(fraction, exponent), dtype), one), shape);
 }
 
-Tensor random_normal(const Tensor& key, DType dtype, const Ints& shape) {
+Tensor random_normal(const Tensor& key, DType dtype, const Shape& shape) {
   require(dtype.is_float(), Status::DType, "normal numbers of ", dtype, "; wanted floats");
   const DType wide = dtype == kFloat64 ? kFloat64 : kFloat32;
-  Ints both{2};
+  Shape both{2};
   both.insert(both.end(), shape.begin(), shape.end());
   const Tensor pair = random_uniform(key, wide, both);
   const Tensor angle = squeeze(slice_axis(pair, 0, 0, 1), {0});
@@ -175,7 +176,7 @@ Tensor random_integers(const Tensor& key, DType dtype, const Ints& shape, int64_
   require(dtype.is_int(), Status::DType, "random integers of ", dtype);
   require(low < high, Status::InvalidArgument, "random integers from ", low, " to below ", high);
   const uint64_t range = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
-  const int64_t count = count_of(shape);
+  const Dim count = count_of(to_shape(shape));
   Tensor number;
   if (range <= uint64_t{1} << 32) {
     // The upper half of the product (Lemire 2019, "Fast random integer generation in an interval").
@@ -201,7 +202,7 @@ Tensor random_permutation(const Tensor& key, int64_t count) {
 
 Tensor random_bernoulli(const Tensor& key, const Tensor& p) {
   require(p.dtype().is_float(), Status::DType, "a probability of ", p.dtype());
-  return less(random_uniform(key, kFloat32, const_dims(p.shape())), p);
+  return less(random_uniform(key, kFloat32, p.shape()), p);
 }
 
 Tensor random_truncated_normal(const Tensor& key, DType dtype, const Ints& shape, double low,
@@ -211,7 +212,7 @@ Tensor random_truncated_normal(const Tensor& key, DType dtype, const Ints& shape
   const DType wide = dtype == kFloat64 ? kFloat64 : kFloat32;
   const double from = std::erf(low / std::numbers::sqrt2);
   const double to = std::erf(high / std::numbers::sqrt2);
-  const Tensor u = random_uniform(key, wide, shape);
+  const Tensor u = random_uniform(key, wide, to_shape(shape));
   const Tensor x = inverse_erf(u * number(u, to - from) + number(u, from));
   const Tensor scaled = x * number(x, std::numbers::sqrt2);
   return cast(minimum(maximum(scaled, number(x, low)), number(x, high)), dtype);
@@ -231,14 +232,14 @@ Tensor random_multinomial(const Tensor& key, const Tensor& weights, int64_t coun
   const Tensor none = number(w, 0);
   if (!replacement) {
     // Float64: which of many is first is told by small differences.
-    const Tensor u = random_uniform(key, kFloat64, shape);
+    const Tensor u = random_uniform(key, kFloat64, weights.shape());
     const Tensor time = neg(log(number(u, 1) - u));
     const Tensor speed = cast(w, kFloat64) / time;
     return top_k(where(greater(w, none), speed, number(u, -1)), count, last, true).indices;
   }
   const Tensor sums = cumsum(w, last);
   const Tensor all = slice_axis(sums, last, shape.back() - 1, shape.back());
-  Ints drawn = shape;
+  Shape drawn = weights.shape();
   drawn.back() = count;
   const Tensor at = random_uniform(key, w.dtype(), drawn) * all;
   const Tensor before =
@@ -253,7 +254,7 @@ Tensor dropout(const Tensor& key, const Tensor& x, double p) {
   require(x.dtype().is_float(), Status::DType, "dropout of ", x.dtype(), "; wanted floats");
   require(p >= 0 && p <= 1, Status::InvalidArgument, "dropout with probability ", p,
           "; wanted 0 to 1");
-  const Tensor u = random_uniform(key, kFloat32, const_dims(x.shape()));
+  const Tensor u = random_uniform(key, kFloat32, x.shape());
   const Tensor kept = x * number(x, p < 1 ? 1 / (1 - p) : 0);
   return where(less(u, number(u, 1 - p)), kept, number(x, 0));
 }

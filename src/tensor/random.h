@@ -25,15 +25,15 @@ Tensor split_key(const Tensor& key, int64_t count);
 
 // uint32, of `count` elements: element i of the first half is the first word at (i, half + i), of
 // the second half the second one, where half = ceil(count / 2).
-Tensor random_bits(const Tensor& key, int64_t count);
+Tensor random_bits(const Tensor& key, const Dim& count);
 // The block at each of `counters`, uint32 [2, ..] of which axis 0 has the two words; so has the
 // result.
 Tensor random_at(const Tensor& key, const Tensor& counters);
 // At least 0, below 1: the upper bits as the fraction of a float.
-Tensor random_uniform(const Tensor& key, DType dtype, const Ints& shape);
+Tensor random_uniform(const Tensor& key, DType dtype, const Shape& shape);
 // Mean 0, variance 1 (Box and Muller 1958): of float32, rounded to `dtype` but for float64, which
 // has bits of its own.
-Tensor random_normal(const Tensor& key, DType dtype, const Ints& shape);
+Tensor random_normal(const Tensor& key, DType dtype, const Shape& shape);
 // From `low` on, below `high`, all as likely as each other but for 2^-32 of it.
 Tensor random_integers(const Tensor& key, DType dtype, const Ints& shape, int64_t low,
                        int64_t high);

@@ -9,6 +9,7 @@
 #include "tensor/elementwise.h"
 #include "tensor/indexing.h"
 #include "tensor/movement.h"
+#include "tensor/radix_sort.h"
 #include "tensor/reduce.h"
 #include "tensor/sort_network.h"
 
@@ -31,39 +32,29 @@ Tensor ordered_bits(const Tensor& a) {
   return where(is_nan(a), number_int(bits, highest), number);
 }
 
-// `place`: of the elements along axis 0.
-Keys packed_keys(const Tensor& order, const Tensor& place, bool largest) {
-  Tensor bits = order;
-  if (order.dtype() != kUInt32) {
-    const Tensor number = cast(order, kInt32);
-    bits = bitcast(bit_xor(number, number_int(number, INT32_MIN)), kUInt32);
-  }
-  const Tensor rank = cast(largest ? bits : invert(bits), kInt64);
-  const Tensor from_end = sub(number_int(place, kLastPlace), place);
-  return {bit_or(shift_left(rank, number_int(rank, kPlaceBits)), from_end)};
-}
-
-Keys wide_keys(const Tensor& order, const Tensor& place, int64_t n, bool largest) {
-  Tensor rank = order;
-  if (rank.dtype().is_signed()) rank = bitcast(bit_xor(rank, number_int(rank, INT64_MIN)), kUInt64);
-  if (!largest) rank = invert(rank);
-  return {rank, expand(sub(number_int(place, n), place), rank.shape())};
-}
-
-bool is_wide(const Tensor& a, int64_t n) {
-  return a.dtype().bits() == 64 || n > kLastPlace;
+// In the order of the elements: uint64 if they or (`wide`) places need as many bits, else uint32.
+Tensor ranks_of(const Tensor& a, bool wide) {
+  Tensor order = a;
+  if (a.dtype().is_float())
+    order = ordered_bits(cast(a, a.dtype() == kFloat64 ? kFloat64 : kFloat32));
+  const bool has_64 = wide || order.dtype().bits() == 64;
+  const DType dtype = has_64 ? kUInt64 : kUInt32;
+  if (order.dtype() == dtype) return order;
+  const Tensor number = cast(order, has_64 ? kInt64 : kInt32);
+  return bitcast(bit_xor(number, number_int(number, has_64 ? INT64_MIN : INT32_MIN)), dtype);
 }
 
 // Of the elements along axis 0, in descending order of what is wanted first.
 Keys keys_of(const Tensor& a, bool largest) {
   const int64_t n = upper_bound(a.shape()[0]);
-  const bool wide = is_wide(a, n);
-  Tensor order = a;
-  if (a.dtype().is_float())
-    order = ordered_bits(cast(a, a.dtype() == kFloat64 ? kFloat64 : kFloat32));
-  if (wide && order.dtype().bits() < 64) order = cast(order, kInt64);
+  Tensor rank = ranks_of(a, n > kLastPlace);
+  if (!largest) rank = invert(rank);
   const Tensor place = positions(a.context_ref(), kInt64, a.shape()[0], 0, a.rank());
-  return wide ? wide_keys(order, place, n, largest) : packed_keys(order, place, largest);
+  if (rank.dtype() == kUInt64)
+    return {rank, expand(sub(number_int(place, n), place), rank.shape())};
+  const Tensor from_end = sub(number_int(place, kLastPlace), place);
+  rank = cast(rank, kInt64);
+  return {bit_or(shift_left(rank, number_int(rank, kPlaceBits)), from_end)};
 }
 
 // As many as there can be: those that are not there come last, and have no place.
@@ -123,7 +114,29 @@ Keys first_keys(const Keys& keys, int64_t k) {
   return greatest_keys(keys, k);
 }
 
+// Of sizes that are no numbers as many are sorted by a network as there can be, if they are no more
+// than these.
+constexpr int64_t kNetworkMax = 1 << 20;
+
+// The places of the first k along the last axis, by a sort of all that there are; one out of range
+// where there are fewer.
+Tensor first_places(const Tensor& a, const Dim& k, bool largest) {
+  const Tensor rank = ranks_of(a, false);
+  const Tensor all = ascending_places(unsqueeze(largest ? invert(rank) : rank, {0}));
+  Shape shape = a.shape();
+  const int64_t most = upper_bound(shape.back());
+  Shape none(shape.size(), Dim(0)), more = none;
+  more.back() = Dim(most) - shape.back();
+  shape.back() = k;
+  return shrink(pad(all, none, more, static_cast<double>(most)), none, shape);
+}
+
 }  // namespace
+
+Tensor ascending_rows(const Tensor& rows) {
+  return ascending_places(
+      ranks_of(rows.rank() == 1 ? unsqueeze(rows, {0}) : transpose(rows, 0, 1), false));
+}
 
 TopK top_k(const Tensor& a, const Dim& wanted, int64_t axis, bool largest) {
   const int64_t along = checked_axis(axis, a.rank());
@@ -135,6 +148,11 @@ TopK top_k(const Tensor& a, const Dim& wanted, int64_t axis, bool largest) {
   shape[static_cast<size_t>(along)] = wanted;
   if (k == 0)
     return {full(a.context_ref(), a.dtype(), shape, 0), full(a.context_ref(), kInt64, shape, 0)};
+  if (!a.shape()[static_cast<size_t>(along)].is_const() && n > kNetworkMax) {
+    const Tensor places = first_places(contiguous(transpose(a, along, -1)), wanted, largest);
+    const Tensor index = transpose(places, along, -1);
+    return {take_along_axis(a, index, along), index};
+  }
   Ints front{along};
   Ints back;
   for (int64_t i = 0; i < a.rank(); ++i)

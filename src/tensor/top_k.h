@@ -6,12 +6,15 @@
 namespace tiny {
 
 // The first k in descending (`largest`) or ascending order, of equals the earlier first; NaN is the
-// greatest.  `indices` says where they stood, int64.  Of sizes that are no numbers as many are
-// sorted as there can be; more wanted than there are end the run with Error{Index}.
+// greatest.  `indices` says where they stood, int64.  Of a size that is no number more wanted than
+// there are end the run with Error{Index}.
 struct TopK {
   Tensor values;
   Tensor indices;
 };
 TopK top_k(const Tensor& a, const Dim& k, int64_t axis, bool largest);
+// The places of rows, [n] or [n, m] compared from their first elements on, in ascending order, of
+// equals the earlier first, where n is no number.
+Tensor ascending_rows(const Tensor& rows);
 
 }  // namespace tiny

@@ -4,7 +4,6 @@
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
 #include "tensor/indexing.h"
-#include "tensor/joining.h"
 #include "tensor/movement.h"
 #include "tensor/reduce.h"
 #include "tensor/scan.h"
@@ -39,12 +38,28 @@ Tensor put(const Tensor& values, const Tensor& places) {
                           values, 0);
 }
 
+// Each element's neighbour: the one before it (`by` -1) or behind it (1); 0 at the end.
+Tensor neighbours(const Tensor& a, int64_t by) {
+  const Shape none(static_cast<size_t>(a.rank()), Dim(0));
+  Shape before = none, after = none, end = a.shape();
+  (by < 0 ? before : after)[0] = 1;
+  const Tensor longer = pad(a, before, after);
+  if (by > 0) end[0] = end[0] + Dim(1);
+  return shrink(longer, after, end);
+}
+
 // Whether each of the rows, in order, is unlike the one before.
-Tensor begins_of(const Tensor& sorted, int64_t n) {
-  const Tensor here = slice_axis(sorted, 0, 1, n), before = slice_axis(sorted, 0, 0, n - 1);
-  Tensor differs = not_equal(here, before);
+Tensor begins_of(const Tensor& sorted, const Tensor& place) {
+  Tensor differs = not_equal(sorted, neighbours(sorted, -1));
   if (sorted.rank() == 2) differs = any(differs, {1});
-  return pad(differs, {1}, {0}, 1);
+  return bit_or(differs, equal(place, number_int(place, 0)));
+}
+
+// Where the rows come in ascending order, of equals the earlier first.
+Tensor order_of(const Tensor& rows) {
+  const Dim n = rows.shape()[0];
+  if (!n.is_const()) return ascending_rows(rows);
+  return rows.rank() == 1 ? top_k(rows, n, 0, false).indices : order_of_rows(rows, n.value());
 }
 
 }  // namespace
@@ -52,23 +67,23 @@ Tensor begins_of(const Tensor& sorted, int64_t n) {
 Unique unique(const Tensor& rows, bool by_place, const Tensor& present) {
   require(rows.rank() == 1 || rows.rank() == 2, Status::Shape, "rows have one or two axes; got ",
           rows.shape());
-  const int64_t n = rows.shape()[0].value();
+  const Dim n = rows.shape()[0];
   const Ref<Context>& context = rows.context_ref();
   const Tensor one = Tensor::weak_int(context, 1);
-  const Tensor end = present ? present : Tensor::weak_int(context, n);
+  const Tensor end = present ? present : size_tensor(context, n);
   const Tensor place = arange(context, kInt64, n);
-  Tensor order = rows.rank() == 1 ? top_k(rows, n, 0, false).indices : order_of_rows(rows, n);
+  Tensor order = order_of(rows);
   // What is present comes first, in order, and the others stay where they are.
   if (present)
     order = where(less(place, end), gather(order, chosen_places(less(order, end)).places), place);
-  Tensor begins = begins_of(gather(rows, order), n);
+  Tensor begins = begins_of(gather(rows, order), place);
   if (present) begins = bit_and(begins, less(place, end));
   const Tensor group = sub(cumsum(cast(begins, kInt64), 0), one);  // of each, in order
   const Chosen chosen = chosen_places(begins);
   // Each group ends where the next begins.
   const Tensor begin = where(less(place, chosen.count), chosen.places, end);
-  const Tensor next =
-      concat(std::vector{slice_axis(begin, 0, 1, n), cast(reshape(end, {1}), kInt64)}, 0);
+  const Tensor next = where(less(add(place, one), size_tensor(context, n)), neighbours(begin, 1),
+                            cast(end, kInt64));
   const Tensor counts = sub(next, begin);
   const Tensor first = gather(order, chosen.places);
   if (!by_place) return {chosen.count, first, counts, put(group, order)};

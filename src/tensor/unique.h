@@ -5,7 +5,7 @@
 
 namespace tiny {
 
-// Of n rows, whose number is known, or of the first `present` of them (int64, no axes; none: all):
+// Of n rows, or of the first `present` of them (int64, no axes; none: all):
 // `count` are different (int64, no axes).  `first` says where each of these stands first, `counts`
 // how often it stands there (int64, [n], any numbers behind the first `count`); `inverse` [n] which
 // of these each row is, any number for one that is not present.  In ascending order, or

@@ -1,6 +1,7 @@
 // A build without models: sizes that a run finds are theirs.
 #include "base/error.h"
 #include "tensor/counted_recurrence.h"
+#include "tensor/radix_sort.h"
 
 namespace tiny {
 
@@ -8,6 +9,12 @@ RecurrenceResult recur_in_run(const Ref<Context>&, const Recurrence&, const Recu
   throw Error(Status::Unsupported,
               "this build of the library makes no recurrences of steps that a run finds, which may "
               "be none (TINY_ONNX was OFF)");
+}
+
+Tensor ascending_places(const Tensor&) {
+  throw Error(Status::Unsupported,
+              "this build of the library sorts no more than there may be at the most "
+              "(TINY_ONNX was OFF)");
 }
 
 }  // namespace tiny

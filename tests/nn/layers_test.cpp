@@ -34,7 +34,7 @@ class LayersTest : public ::testing::Test {
   }
   static Floats get(const Tensor& t) { return testing::floats_of(t); }
   Tensor random(uint64_t seed, const Ints& shape) {
-    return random_normal(random_key(context_, seed), kFloat32, shape);
+    return random_normal(random_key(context_, seed), kFloat32, to_shape(shape));
   }
 
   const Ref<Context> context_ = testing::new_context("cpu");
@@ -184,7 +184,7 @@ TEST_F(LayersTest, GeneratorsHaveTinygradsNumbers) {
     return g.next();
   };
   const auto rand = [&](uint32_t seed, uint32_t drawn, DType dtype, const Ints& shape) {
-    Tensor wide = cast(random_uniform(key_at(seed, drawn), dtype, shape), kFloat64);
+    Tensor wide = cast(random_uniform(key_at(seed, drawn), dtype, to_shape(shape)), kFloat64);
     std::vector<double> out(static_cast<size_t>(element_count(wide)));
     read(wide, out.data(), std::ssize(out) * 8);
     return out;

@@ -7,6 +7,8 @@ program serves all data.
 import json
 import resource
 import sys
+import threading
+import time
 
 import named_tests
 
@@ -662,6 +664,260 @@ def reshapes_as_data_says():
     sent_back(both, [among_many(9), np.zeros((40, 3), np.float32), np.arange(40) < 2], 'the size "#blocks" is -1')
 
 
+OPEN = [as_integers("given", "d"), node("ReduceSum", ["d"], ["total"], keepdims=0), node("Range", ["zero", "total", "one"], ["p"]),
+        node("Mod", ["p", "many"], ["place"]), node("Gather", ["x", "place"], ["y"])]  # rows of x, as many as `given` says
+OPEN_CONSTANTS = {"zero": np.int64(0), "one": np.int64(1), "many": np.int64(MANY)}
+
+
+def the_best_of_what_nothing_bounds():
+    rng = np.random.default_rng(31)
+    for kind in (FLOAT, INT64):
+        for largest in (0, 1):
+            both = Both([*OPEN, node("Cast", ["y"], ["c"], to=kind), node("TopK", ["c", "k"], ["best", "places"], axis=0, largest=largest),
+                         node("TopK", ["c", "total1"], ["all", "order"], axis=0, largest=largest),
+                         node("Unsqueeze", ["total", "first"], ["total1"])],
+                        [("given", FLOAT, (MANY,)), ("x", FLOAT, (MANY, 3))],
+                        [("best", kind, 2), ("places", INT64, 2), ("all", kind, 2), ("order", INT64, 2)],
+                        k=np.int64([4]), first=np.int64([0]), **OPEN_CONSTANTS)
+            for count in (4, 5, 69, 700, 33):
+                x = rng.standard_normal((MANY, 3)).astype(np.float32) * 5
+                x[rng.integers(0, MANY, 9)] = np.float32([np.inf, -np.inf, -0.0]) if kind == FLOAT else 2
+                both.check(among_many(count), x)
+    sent_back(both, [among_many(3), np.zeros((MANY, 3), np.float32)], "")
+
+
+def unique_rows_that_nothing_bounds():
+    rng = np.random.default_rng(32)
+    for axis in (None, 0):
+        for is_sorted in (0, 1):
+            attributes = {} if axis is None else {"axis": axis}
+            both = Both([*OPEN, node("Unique", ["y"], ["u", "first", "inverse", "counts"], sorted=is_sorted, **attributes)],
+                        [("given", FLOAT, (MANY,)), ("x", FLOAT, (MANY, 2))],
+                        [("u", FLOAT, 2 if axis == 0 else 1), ("first", INT64, 1), ("inverse", INT64, 1), ("counts", INT64, 1)], **OPEN_CONSTANTS)
+            for count in (1, 2, 50, 140, 3):
+                both.check(among_many(count), rng.integers(-2, 2, (MANY, 2)).astype(np.float32))
+
+
+def boxes_that_nothing_bounds():
+    rng = np.random.default_rng(33)
+    for most in (np.int64([3]), np.int64([1000])):
+        both = Both([*OPEN, node("Unsqueeze", ["y", "first"], ["boxes"]), node("Gather", ["s", "place"], ["t"]),
+                     node("Transpose", ["t"], ["u"]), node("Unsqueeze", ["u", "first"], ["scores"]),
+                     node("NonMaxSuppression", ["boxes", "scores", "most", "overlap", "least"], ["taken"])],
+                    [("given", FLOAT, (MANY,)), ("x", FLOAT, (MANY, 4)), ("s", FLOAT, (MANY, 2))], [("taken", INT64, 2)],
+                    first=np.int64([0]), most=most, overlap=np.float32([0.4]), least=np.float32([0.2]), **OPEN_CONSTANTS)
+        for count in (1, 30, MANY, 7):
+            corner = rng.random((MANY, 2)).astype(np.float32)
+            both.check(among_many(count), np.concatenate([corner, corner + rng.random((MANY, 2)).astype(np.float32)], 1),
+                       rng.permutation(2 * MANY).reshape(MANY, 2).astype(np.float32) / MANY)
+
+
+def numbers_drawn_as_many_as_were_found():
+    draws = [node("RandomNormalLike", ["y"], ["n"], mean=2.0, scale=3.0), node("RandomUniformLike", ["y"], ["u"], low=-1.0, high=3.0),
+             node("Cast", ["y"], ["h"], to=TensorProto.FLOAT16), node("RandomUniformLike", ["h"], ["half"]),
+             node("Sigmoid", ["y"], ["share"]), node("Bernoulli", ["share"], ["b"]), node("Dropout", ["y", "ratio", "trains"], ["dropped"])]
+    outputs = [("n", FLOAT, 2), ("u", FLOAT, 2), ("half", TensorProto.FLOAT16, 2), ("b", FLOAT, 2), ("dropped", FLOAT, 2)]
+    chosen = [node("Compress", ["x", "given_bool"], ["y"], axis=0), node("Cast", ["given"], ["given_bool"], to=BOOL)]
+    for begin, counts in ((OPEN, (700, 61, 1)), (chosen[::-1], (70, 61, 1))):
+        both = Both([*begin, *draws], [("given", FLOAT, (MANY,)), ("x", FLOAT, (MANY, 3))], outputs,
+                    ratio=np.float32(0.25), trains=np.bool_(True), **OPEN_CONSTANTS)
+        for count in counts:
+            given = among_many(count) if begin is OPEN else np.float32([1] * count + [0] * (MANY - count))
+            for model in both.ours:
+                x = np.zeros((MANY, 3), np.float32)
+                n, u, half, b, _ = (np.array(one.numpy()) for one in model.run([given, x]))
+                assert n.shape == u.shape == half.shape == b.shape == (count, 3), (n.shape, count)
+                assert np.isfinite(n).all() and (u >= -1).all() and (u < 3).all() and (half >= 0).all() and (half < 1).all()
+                assert set(np.unique(b)) <= {0, 1}
+                if count > 600:
+                    assert abs(n.mean() - 2) < 0.3 and abs(n.std() - 3) < 0.3 and abs(u.mean() - 1) < 0.15 and abs(b.mean() - 0.5) < 0.05
+                    assert abs(half.mean() - 0.5) < 0.05 and len(np.unique(u)) > 2000
+                    again = np.array(model.run([given, x])[0].numpy())
+                    assert (again != n).any()
+
+
+# Operators that care about sizes, over y [n, 8] of which a run finds n: nodes that make "z".
+SIZED = {
+    "AffineGrid": [node("Slice", ["y", "none1", "two1", "none1", "one1"], ["t"]), node("Reshape", ["t", "theta"], ["g"]),
+                   node("Concat", ["one1", "one1", "count1", "two1"], ["size"], axis=0), node("AffineGrid", ["g", "size"], ["z"])],
+    "ArgMax": [node("ArgMax", ["y"], ["z"], axis=0)],
+    "AveragePool": [node("Unsqueeze", ["y", "none1"], ["b"]), node("AveragePool", ["b"], ["z"], kernel_shape=[3], pads=[1, 1])],
+    "BlackmanWindow": [node("BlackmanWindow", ["count"], ["z"])],
+    "CenterCropPad": [node("CenterCropPad", ["y", "four1"], ["z"], axes=[0])],
+    "CumProd": [node("CumProd", ["y", "none"], ["z"])],
+    "CumSum": [node("CumSum", ["y", "none"], ["z"])],
+    "DFT": [node("Unsqueeze", ["y", "last1"], ["b"]), node("DFT", ["b", "", "none"], ["z"])],
+    "Det": [node("MatMul", ["y", "square"], ["m"]), node("Det", ["m"], ["z"])],
+    "Einsum": [node("Einsum", ["y", "y"], ["z"], equation="ik,jk->ij")],
+    "Expand": [node("Concat", ["three1", "count1", "eight1"], ["s"], axis=0), node("Expand", ["y", "s"], ["z"])],
+    "EyeLike": [node("EyeLike", ["y"], ["z"])],
+    "GridSample": [node("Reshape", ["y", "grid"], ["g"]), node("GridSample", ["picture", "g"], ["z"])],
+    "GlobalAveragePool": [node("Unsqueeze", ["y", "none1"], ["b"]), node("GlobalAveragePool", ["b"], ["z"])],
+    "InstanceNormalization": [node("Transpose", ["y"], ["t"]), node("Unsqueeze", ["t", "none1"], ["b"]),
+                              node("InstanceNormalization", ["b", "eight_ones", "eight_ones"], ["z"])],
+    "LSTM": [node("Unsqueeze", ["y", "one1"], ["b"]), node("LSTM", ["b", "gates", "states"], ["z"], hidden_size=5)],
+    "LpNormalization": [node("LpNormalization", ["y"], ["z"], axis=0)],
+    "MaxPool": [node("Transpose", ["y"], ["t"]), node("Unsqueeze", ["t", "none1"], ["b"]), node("MaxPool", ["b"], ["z"], kernel_shape=[2])],
+    "MelWeightMatrix": [node("MelWeightMatrix", ["four", "count", "rate", "low", "high"], ["z"])],
+    "Multinomial": [node("Multinomial", ["y"], ["z"], sample_size=3)],
+    "Multinomial_along": [node("Transpose", ["y"], ["t"]), node("Multinomial", ["t"], ["z"], sample_size=3)],
+    "NonMaxSuppression": [node("Slice", ["y", "none1", "four1", "one1"], ["q"]), node("Unsqueeze", ["q", "none1"], ["boxes"]),
+                          node("Transpose", ["y"], ["t"]), node("Unsqueeze", ["t", "none1"], ["scores"]),
+                          node("NonMaxSuppression", ["boxes", "scores", "three1"], ["z"])],
+    "NonZero": [node("NonZero", ["y"], ["z"])],
+    "OneHot": [node("Cast", ["y"], ["i"], to=INT64), node("OneHot", ["i", "count", "off_on"], ["z"])],
+    "Pad": [node("Concat", ["none1", "none1", "count1", "none1"], ["pads"], axis=0), node("Pad", ["y", "pads"], ["z"])],
+    "RandomNormalLike": [node("RandomNormalLike", ["y"], ["z"])],
+    "Resize_nearest": [node("Unsqueeze", ["y", "none1"], ["b"]), node("Resize", ["b", "", "twice"], ["z"], mode="nearest")],
+    "Resize_linear": [node("Unsqueeze", ["y", "none1"], ["b"]), node("Resize", ["b", "", "twice"], ["z"], mode="linear")],
+    "Resize_cubic": [node("Unsqueeze", ["y", "none1"], ["b"]), node("Resize", ["b", "", "twice"], ["z"], mode="cubic")],
+    "Resize_antialias": [node("Unsqueeze", ["y", "none1"], ["b"]), node("Resize", ["b", "", "halves"], ["z"], mode="linear", antialias=1)],
+    "Resize_sizes": [node("Concat", ["one1", "count1", "eight1"], ["s"], axis=0), node("Unsqueeze", ["y", "none1"], ["b"]),
+                     node("Resize", ["b", "", "", "s"], ["z"], mode="linear")],
+    "Resize_policy": [node("Concat", ["count1", "eight1"], ["s"], axis=0), node("Unsqueeze", ["y", "none1"], ["b"]),
+                      node("Resize", ["b", "", "", "s"], ["z"], mode="linear", axes=[1, 2], keep_aspect_ratio_policy="not_larger")],
+    "ReverseSequence": [node("Unsqueeze", ["y", "one1"], ["b"]), node("ReverseSequence", ["b", "four1"], ["z"], time_axis=0, batch_axis=1)],
+    "RoiAlign": [node("Slice", ["y", "none1", "four1", "one1"], ["rois"]), node("Expand", ["none", "count1"], ["of"]),
+                 node("RoiAlign", ["picture", "rois", "of"], ["z"], output_height=2, output_width=2, sampling_ratio=2)],
+    "STFT": [node("Reshape", ["y", "row"], ["signal"]), node("STFT", ["signal", "four", "", "four"], ["z"])],
+    "Scan": [node("Scan", ["row8", "y"], ["state", "z"], num_scan_inputs=1, body=helper.make_graph(
+        [node("Add", ["s", "r"], ["t"]), node("Relu", ["t"], ["o"])], "body",
+        [helper.make_tensor_value_info("s", FLOAT, (8,)), helper.make_tensor_value_info("r", FLOAT, (8,))],
+        [helper.make_tensor_value_info("t", FLOAT, (8,)), helper.make_tensor_value_info("o", FLOAT, (8,))]))],
+    "ScatterElements": [node("Cast", ["y"], ["i"], to=INT64), node("Mul", ["i", "none"], ["j"]), node("ScatterElements", ["y", "j", "y"], ["z"])],
+    "SpaceToDepth": [node("Reshape", ["y", "blocks"], ["b"]), node("SpaceToDepth", ["b"], ["z"], blocksize=2)],
+    "SequenceAt": [node("SplitToSequence", ["y"], ["all"], axis=0), node("SequenceAt", ["all", "none"], ["z"])],
+    "Squeeze": [node("Squeeze", ["y"], ["z"])],
+    "Tile": [node("Concat", ["count1", "one1"], ["s"], axis=0), node("Tile", ["y", "s"], ["z"])],
+    "TopK": [node("TopK", ["y", "three1"], ["z", "i"], axis=0)],
+    "Trilu": [node("Trilu", ["y"], ["z"])],
+    "Unique": [node("Unique", ["y"], ["z"], axis=0)],
+}
+SIZED_CONSTANTS = {
+    **{name: np.int64(value) for name, value in {"none": 0, "one": 1, "four": 4, "rate": 16000}.items()},
+    **{f"{name}1": np.int64([value]) for name, value in {"none": 0, "one": 1, "two": 2, "three": 3, "four": 4, "eight": 8, "last": -1}.items()},
+    "low": np.float32(0), "high": np.float32(8000), "theta": np.int64([1, 2, 3]), "off_on": np.float32([0, 1]), "eight_ones": np.ones(8, np.float32),
+    "square": np.ones((8, 8), np.float32), "grid": np.int64([1, -1, 4, 2]), "picture": np.ones((1, 2, 5, 5), np.float32), "row": np.int64([1, -1]),
+    "row8": np.zeros(8, np.float32), "gates": np.ones((1, 20, 8), np.float32), "states": np.ones((1, 20, 5), np.float32),
+    "twice": np.float32([1, 2, 1]), "halves": np.float32([1, 0.5, 1]), "blocks": np.int64([1, 2, -1, 2])}
+
+REFUSED = {"AffineGrid", "BlackmanWindow", "CenterCropPad", "DFT", "Det", "MaxPool", "MelWeightMatrix", "Multinomial", "Multinomial_along",
+           "OneHot", "Pad", "Resize_policy", "STFT", "SequenceAt"}
+
+
+def what_is_said_to_be_supported_compiles():
+    """And what is not, does not: each operator along an axis of which the run finds the size, with a bound and without."""
+    bounded = [node("Compress", ["x", "c"], ["y"], axis=0)]
+    unbounded = [node("Cast", ["c"], ["ones"], to=INT64), node("ReduceSum", ["ones"], ["total"], keepdims=0),
+                 node("Range", ["none", "total", "one"], ["p"]), node("Gather", ["x", "p"], ["y"])]
+    wrong, refused = [], []
+    for begin in (bounded, unbounded):
+        for rows in (MANY, None):
+            for name, nodes in SIZED.items():
+                sizes = [node("Shape", ["y"], ["count1"], end=1), node("Squeeze", ["count1", "none1"], ["count"])]
+                graph = helper.make_graph([*begin, *sizes, *nodes], "g", [helper.make_tensor_value_info("x", FLOAT, (rows, 8)),
+                                                                          helper.make_tensor_value_info("c", BOOL, (MANY,))],
+                                          [helper.make_tensor_value_info("z", TensorProto.UNDEFINED, None)],
+                                          [numpy_helper.from_array(np.asarray(value), of) for of, value in SIZED_CONSTANTS.items()])
+                model = tiny.Model.load(CONTEXTS[0], helper.make_model(graph, opset_imports=[helper.make_opsetid("", 26)], ir_version=13).SerializeToString())
+                is_supported = json.loads(model.info().text())["supported"]
+                try:
+                    model.run([np.ones((MANY, 8), np.float32), np.arange(MANY) < 8])
+                    compiles = True
+                except NotImplementedError as error:
+                    compiles = False
+                    refused.append((name, "bounded" if begin is bounded else "open", str(error)[:200]))
+                if is_supported != compiles:
+                    wrong.append((name, "bounded" if begin is bounded else "open", rows, is_supported, compiles))
+    assert not wrong, (wrong, refused)
+    for kind in ("bounded", "open"):
+        assert {name for name, of, _ in refused if of == kind} == REFUSED, refused
+
+
+def runs_of_sizes_that_are_ended():
+    """In the middle, by a limit or by data that says 2^62: the next run is right, and keeps its hands off what the last one gave."""
+    nodes = [*OPEN, node("TopK", ["y", "three"], ["best", "places"], axis=0), node("Expand", ["least", "total1"], ["wide"]),
+             node("Unsqueeze", ["total", "first"], ["total1"])]
+    graph = helper.make_graph(
+        nodes, "g", [helper.make_tensor_value_info("given", FLOAT, (MANY,)), helper.make_tensor_value_info("x", FLOAT, (MANY,))],
+        [helper.make_tensor_value_info("best", FLOAT, (3,)), helper.make_tensor_value_info("wide", FLOAT, ("n",))],
+        [numpy_helper.from_array(np.asarray(value), of)
+         for of, value in {"three": np.int64([3]), "first": np.int64([0]), "least": np.float32([0.5]), **OPEN_CONSTANTS}.items()])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10).SerializeToString()
+    x = np.arange(MANY, dtype=np.float32)
+    for options, count, text in (({}, 2.0**62, "it may be 0 to"), ({}, -(2.0**62), ""), ({"memory_limit": 1 << 20}, 2.0**20, "memory_limit"),
+                                 ({"time_limit": 50}, 2.0**22, "time_limit"), ({}, 2.0**23, "cancel")):
+        context, cancel = tiny.Context(threads=1, **options), tiny.Cancel.create()
+        loaded = tiny.Model.load(context, model)
+
+        def is_right(size):
+            best, wide = loaded.run([among_many(size), x])
+            assert list(np.array(best.numpy())) == [size - 1, size - 2, size - 3] and wide.shape == (size,)
+            assert (np.array(wide.numpy()) == 0.5).all()
+            return best
+
+        kept = is_right(9)
+        context.set_cancel(cancel)
+        teller = threading.Timer(0.1, cancel.set)
+        if text == "cancel":
+            teller.start()
+        begin = time.monotonic()
+        try:
+            loaded.run([among_many(count), x])
+        except tiny.Error as error:
+            assert text in str(error).lower(), str(error)
+        else:
+            raise AssertionError(f"no error of {count} elements")
+        assert time.monotonic() - begin < 5, (text, time.monotonic() - begin)
+        teller.join() if text == "cancel" else teller.cancel()
+        cancel.clear()
+        for size in (5, 60):
+            is_right(size)
+        assert list(np.array(kept.numpy())) == [8, 7, 6]
+    # The memory of an output of such a size is the run's own.
+    program = loaded.compile([MANY, MANY])
+    run = tiny.Run.create(program)
+    given, room = tiny.from_buffer(among_many(4), context=context), tiny.from_buffer(np.zeros(50, np.float32), context=context)
+    run.set_input(0, given)
+    run.set_input(1, tiny.from_buffer(x, context=context))
+    try:
+        run.set_output(1, room)
+        run.execute()
+    except tiny.Error as error:
+        assert "wide" in str(error), str(error)
+    else:
+        raise AssertionError("an output of a size that nothing bounds was written to the caller's memory")
+
+
+def sizes_of_one_are_kept_where_nobody_names_them():
+    """Squeeze without axes: a size that the run finds is none of 1, and where it is, the run ends."""
+    nodes = [node("NonZero", ["x"], ["p"]), node("Squeeze", ["p"], ["s"]), node("Add", ["s", "s"], ["y"])]
+    both = Both(nodes, [("x", FLOAT, (MANY,))], [("y", INT64, 1)])
+    for count in (5, 2, 70):
+        both.check(among_many(*[1] * count))
+    sent_back(both, [among_many(1)], "Squeeze")
+
+
+def many_parts_that_nothing_bounds():
+    """As torch.repeat_interleave of each item and one cat: compiled in time that the parts take, not their squares."""
+    took = {}
+    for count in (75, 300):
+        parts = []
+        for i in range(count):
+            parts += [node("Gather", ["x", f"i{i}"], [f"x{i}"]), node("Slice", ["d", f"i{i}", f"i{i + 1}"], [f"d{i}"]),
+                      node("Concat", [f"d{i}", "three"], [f"shape{i}"], axis=0), node("Expand", [f"x{i}", f"shape{i}"], [f"e{i}"])]
+        model = Both([as_integers("given", "d"), *parts, node("Concat", [f"e{i}" for i in range(count)], ["y"], axis=0),
+                      node("Softmax", ["y"], ["z"], axis=0)],
+                     [("given", FLOAT, (count,)), ("x", FLOAT, (count, 3))], [("y", FLOAT, 2), ("z", FLOAT, 2)],
+                     three=np.int64([3]), **{f"i{i}": np.int64([i]) for i in range(count + 1)})
+        rng = np.random.default_rng(count)
+        begun = resource.getrusage(resource.RUSAGE_SELF).ru_utime
+        model.check(rng.integers(0, 4, count).astype(np.float32), rng.standard_normal((count, 3)).astype(np.float32))
+        took[count] = resource.getrusage(resource.RUSAGE_SELF).ru_utime - begun
+        model.check(rng.integers(0, 4, count).astype(np.float32), rng.standard_normal((count, 3)).astype(np.float32))
+    assert took[300] < 8 * took[75] + 1, took
+
+
 def pictures_of_sizes_that_were_found():
     """Another size in every mode, by scales or to sizes; of axes that were found, and of such as stay."""
     rng = np.random.default_rng(23)
@@ -762,6 +1018,8 @@ TESTS = (non_zero_and_what_follows, a_number_has_no_coordinates, compress_along_
          lengths_that_nothing_bounds, ranges_of_what_data_says, shapes_of_what_data_says, slices_that_end_where_data_says,
          slices_that_begin_where_data_says, slices_backwards_from_before_the_axis, slices_of_what_was_found,
          splits_as_data_says, reshapes_as_data_says, pictures_of_sizes_that_were_found, neighbours_and_sums_of_what_was_found,
+         the_best_of_what_nothing_bounds, unique_rows_that_nothing_bounds, boxes_that_nothing_bounds, numbers_drawn_as_many_as_were_found,
+         what_is_said_to_be_supported_compiles, runs_of_sizes_that_are_ended, sizes_of_one_are_kept_where_nobody_names_them, many_parts_that_nothing_bounds,
          ten_thousand_runs_of_other_sizes,
          operators_over_what_was_found, loops_without_rounds, a_branch_of_another_rank_is_an_error_where_it_is_taken)  # fmt: skip
 

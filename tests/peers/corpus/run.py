@@ -4,7 +4,8 @@
 
 Inputs are synthesised (inputs.py), with two sizes where dimensions are free; a folder test_data_set_0 beside a model has its own.
 Results are compared by docs/semantics.md, "Whole models".  Times are those of one thread, of turns in one process; each model has
-a process of its own, so that what ends it is told too.  The exit status is 1 if a model is refused or wrong.
+a process of its own, so that what ends it is told too.  The exit status is 1 if a model is refused, wrong or has kernels that are
+interpreted since there was no machine code for them.
 """
 
 import argparse
@@ -43,7 +44,7 @@ NARROW_STEPS = {"QuantizeLinear", "DynamicQuantizeLinear", "QLinearConv", "QLine
 @dataclasses.dataclass
 class Outcome:
     name: str
-    state: str = "right"  # right, refused, wrong, not run
+    state: str = "right"  # right, refused, wrong, interpreted, not run
     cause: str = ""
     error: float = 0.0
     ratio: float = 0.0  # tiny's best time over onnxruntime's
@@ -245,7 +246,8 @@ def examine(path, name, options, tell):
             pass  # the second size does not fit the graph: the first one stands for it
     tell("tiny")
     try:
-        loaded = tiny.Model.load(tiny.Context(threads=1, cache=0), str(path))
+        context = tiny.Context(threads=1, cache=0)
+        loaded = tiny.Model.load(context, str(path))
         for arrays, wanted in sizes:
             said, error = disagreement(model, arrays, tiny_outputs(loaded, arrays), wanted, tolerance)
             outcome.error = max(outcome.error, error)
@@ -254,6 +256,10 @@ def examine(path, name, options, tell):
                 return outcome
     except tiny.Error as error:
         outcome.state, outcome.cause = "refused", str(error)[:400]
+        return outcome
+    interpreted = json.loads(context.counters().text())["kernels"]["interpreted"]
+    if interpreted:
+        outcome.state, outcome.cause = "interpreted", f"{interpreted} kernels have no machine code"
         return outcome
     if options.times:
         outcome.compile_s, outcome.peer_compile_s = compile_times(path, first)
@@ -316,7 +322,7 @@ def summary(outcomes):
     of = lambda state: [outcome for outcome in outcomes if outcome.state == state]
     timed = [outcome for outcome in outcomes if outcome.ratio]
     lines = [f"{len(outcomes)} models: {len(of('right'))} right, {len(of('refused'))} refused, {len(of('wrong'))} wrong, "
-             f"{len(of('not run'))} that onnxruntime does not run"]  # fmt: skip
+             f"{len(of('interpreted'))} interpreted, {len(of('not run'))} that onnxruntime does not run"]  # fmt: skip
     if timed:
         lines.append(f"time, of onnxruntime's: geometric mean {geometric_mean([o.ratio for o in timed]):.2f} "
                      f"(of medians {geometric_mean([o.median_ratio for o in timed]):.2f}), greatest "
@@ -365,7 +371,7 @@ def main():
         options.json.write_text(json.dumps([dataclasses.asdict(outcome) for outcome in outcomes], indent=1))
     if options.write:
         options.write.write_text(f"{family_table(outcomes)}\n\n{summary(outcomes)}\n")
-    bad = sum(outcome.state in ("refused", "wrong") for outcome in outcomes)
+    bad = sum(outcome.state in ("refused", "wrong", "interpreted") for outcome in outcomes)
     print(f"{len(outcomes) - bad} passed, {bad} failed")
     return 1 if bad else 0
 
