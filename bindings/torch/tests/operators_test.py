@@ -220,6 +220,13 @@ class Operators(unittest.TestCase):
         for name, function in {"addcmul": lambda x, y, z: torch.addcmul(x, y, z), "hypot": lambda x, y, z: x.hypot(y),
                                "tan": lambda x, y, z: x.tan(), "log2": lambda x, y, z: x.abs().log2(), "mish": lambda x, y, z: F.mish(x),
                                "lerp": lambda x, y, z: x.lerp(y, 0.3), "sigmoid": lambda x, y, z: x.sigmoid(),
+                               "product and sum": lambda x, y, z: torch.addmm(x.view(40, 50), y[:400].view(40, 10), z[:500].view(10, 50), beta=-0.7),
+                               "outer product and sum": lambda x, y, z: torch.addr(x.view(40, 50), y[:40], z[:50]),
+                               "convolution": lambda x, y, z: F.conv1d(x.view(1, 4, 500), y[:24].view(2, 4, 3), z[:2]),
+                               "convolution back": lambda x, y, z: F.conv_transpose1d(x.view(1, 4, 500), y[:24].view(4, 2, 3), z[:2]),
+                               "deviation": lambda x, y, z: x.view(400, 5).std(1),
+                               "pool": lambda x, y, z: F.avg_pool2d(x.view(1, 40, 50), 3),
+                               "uneven pool": lambda x, y, z: F.adaptive_avg_pool2d(x.view(1, 40, 50), (17, 30)),
                                "resize": lambda x, y, z: F.interpolate(x.view(1, 1, 40, 50), scale_factor=1.7, mode="bicubic")}.items():
             with self.subTest(name=name):
                 want = function(x.float(), y.float(), z.float()).bfloat16()
