@@ -233,6 +233,22 @@ class Operators(unittest.TestCase):
                 got = function(*(one.to("tiny") for one in (x, y, z))).cpu()
                 self.assertLess((got != want).float().mean().item(), 0.01)
 
+    def test_floats_of_8_bits(self):
+        """Conversions, bits and copies: what PyTorch has for them on any device."""
+        edges = [0, -0.0, 447, 448, 464, 465, 480, 240, 247, 248, 57344, 61439, 61440, 65536, math.inf, math.nan, 2 ** -9, 2 ** -10, 2 ** -17, 1e-9]
+        x = torch.cat((torch.randn(400, generator=torch.Generator().manual_seed(2)) * 50, torch.tensor(edges), -torch.tensor(edges)))
+        for dtype in (torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz):
+            for given in (x, x.half(), x.bfloat16(), x.double()):
+                with self.subTest(dtype=dtype, given=given.dtype):
+                    want, got = given.to(dtype), given.to("tiny").to(dtype)
+                    self.assertEqual((got.dtype, got.element_size()), (dtype, 1))
+                    torch.testing.assert_close(got.float().cpu(), want.float(), rtol=0, atol=0, equal_nan=True)
+                    torch.testing.assert_close(want.to("tiny").float().cpu(), want.float(), rtol=0, atol=0, equal_nan=True)
+            number = x.to(dtype).float() == x.to(dtype).float()
+            self.assertEqual(x.to("tiny").to(dtype).view(torch.uint8)[number.to("tiny")].tolist(), x.to(dtype).view(torch.uint8)[number].tolist())
+            self.assertEqual(x.to("tiny").to(dtype).view(4, -1).t()[1:3, 2:].contiguous().float().tolist(),
+                             x.to(dtype).view(4, -1).t()[1:3, 2:].float().tolist())
+
     def test_integers_are_counted(self):
         x = torch.tensor([0, 3, 3, 7, 1], device="tiny", dtype=torch.int32)  # which PyTorch's CPU does not
         self.assertEqual((torch.histc(x, 4, 0, 7).tolist(), torch.histc(x, 8).dtype), ([2, 2, 0, 1], torch.int32))
