@@ -321,6 +321,16 @@ TEST(ScatterKernels, FreshDataIsUpdatedInPlace) {
   EXPECT_EQ(schedule.stored.size(), 2U);
 }
 
+// Rows that choose between a number and the steps' are unrolled; the steps have no lanes.
+TEST_P(Scatter, RowsMayChooseWhatTheirStepsAdd) {
+  const Tensor data = full(context_, kFloat32, to_shape({2, 9}), 1);
+  const Tensor is_first = less(ints({0, 1}, {2, 1}), ints({1}, {1, 1}));
+  const Tensor updates = where(is_first, full(context_, kFloat32, {}, 5), floats(context_, {2, 4}));
+  const Tensor places = ints({8, 0, 3, 3}, {2, 2});
+  EXPECT_EQ(floats_of(scatter_elements(data, places, updates, 1, Fold::Add)),
+            (Floats{6, 1, 1, 1, 1, 1, 1, 1, 6, 1, 1, 1, 7, 1, 1, 1, 1, 1}));
+}
+
 // Scatters one after the other write into one buffer, unless something reads it in between.
 TEST(ScatterKernels, ChainsAreUpdatesOfOneBuffer) {
   const Ref<Context> context = testing::new_context("interp");

@@ -296,7 +296,6 @@ constexpr PointwiseRow kCompound[] = {
     {"log2", Types::Float, [](Given o) { return unary(TINY_LOG, o[0]) * (1 / kLn2); }},
     {"log10", Types::Float, [](Given o) { return unary(TINY_LOG, o[0]) * (1 / kLn10); }},
     {"tan", Types::Float, [](Given o) { return unary(TINY_SIN, o[0]) / unary(TINY_COS, o[0]); }},
-    {"erfc", Types::Float, [](Given o) { return 1.0 - unary(TINY_ERF, o[0]); }},
     {"sigmoid", Types::Float, function<TINY_SIGMOID>},
     {"sinc", Types::Float, sinc},
 };

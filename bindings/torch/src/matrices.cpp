@@ -7,17 +7,22 @@ namespace {
 
 using V = Value;
 
+// A factor of what more is added to: products of floats of 16 bits are rounded with the sum, once.
+V factor(const Call& c, size_t index) {
+  const V given = c.operand(index);
+  return cast(given, wide(given.dtype()));
+}
 // beta * self + alpha * product, without a term that has the factor 0.
 void add_scaled(Call& c, const V& product, size_t beta) {
   const at::Scalar scale = c.argument(beta).toScalar();
-  const at::Scalar factor = c.argument(beta + 1).toScalar();
+  const at::Scalar times = c.argument(beta + 1).toScalar();
   const tiny_dtype dtype = product.dtype();
-  V result = factor.toDouble() == 1 ? product : product * value_of_number(factor, dtype);
+  V result = times.toDouble() == 1 ? product : product * value_of_number(times, dtype);
   if (scale.toDouble() != 0) {
-    const V self = c.operand(0);
+    const V self = cast(c.operand(0), dtype);
     result = (scale.toDouble() == 1 ? self : self * value_of_number(scale, dtype)) + result;
   }
-  c.give(0, result);
+  c.give(0, cast(result, c.operand(1).dtype()));
 }
 
 void product(Call& c) {
@@ -32,10 +37,10 @@ void sum_of_products(Call& c) {
   c.give(0, cast(matmul(a, b), a.dtype()));
 }
 void add_product(Call& c) {
-  add_scaled(c, matmul(c.operand(1), c.operand(2)), 3);
+  add_scaled(c, matmul(factor(c, 1), factor(c, 2)), 3);
 }
 void add_outer(Call& c) {
-  add_scaled(c, unsqueeze(c.value(1), 1) * unsqueeze(c.value(2), 0), 3);
+  add_scaled(c, unsqueeze(factor(c, 1), 1) * unsqueeze(factor(c, 2), 0), 3);
 }
 
 constexpr Row kMatrices[] = {

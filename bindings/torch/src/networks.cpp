@@ -49,8 +49,10 @@ Sizes all_but(int64_t axis, int64_t rank) {
 void convolve(Call& c) {  // input, weight, bias, stride, ..
   const V x = c.value(0);
   const Convolution made = convolution_of(c, 3, x.rank() - 2);
-  V y = convolution(x, c.value(1), made.sizes, made.is_transposed);
-  if (c.has(2)) y = y + per_channel(c.value(2), x.rank());
+  // Floats of 16 bits are rounded with the bias, once.
+  const tiny_dtype dtype = c.has(2) ? wide(x.dtype()) : x.dtype();
+  V y = convolution(cast(x, dtype), cast(c.value(1), dtype), made.sizes, made.is_transposed);
+  if (c.has(2)) y = y + cast(per_channel(c.value(2), x.rank()), dtype);
   c.give(0, cast(y, x.dtype()), format_of(c, 0, 1));
 }
 void convolve_backward(Call& c) {  // grad_output, input, weight, stride, .., output_mask
@@ -131,7 +133,8 @@ V average(const Call& c, size_t at, const V& x, at::IntArrayRef sizes) {
 }
 template <int64_t axes>
 void average_pool_of(Call& c) {
-  c.give(0, average<axes>(c, 1, c.value(0), c.target(0).sizes()),
+  const V x = c.value(0);
+  c.give(0, cast(average<axes>(c, 1, cast(x, wide(x.dtype())), c.target(0).sizes()), x.dtype()),
          c.tensor(0).suggest_memory_format());
 }
 template <int64_t axes>
@@ -178,15 +181,19 @@ V adaptive(const V& x, const Sizes& sizes) {
   return y;
 }
 void adaptive_pool(Call& c) {
-  c.give(0, adaptive(c.value(0), c.ints(1)), c.tensor(0).suggest_memory_format());
+  const V x = c.value(0);
+  c.give(0, cast(adaptive(cast(x, wide(x.dtype())), c.ints(1)), x.dtype()),
+         c.tensor(0).suggest_memory_format());
 }
 template <int64_t axes>
 void adaptive_pool_backward(Call& c) {  // grad, self
-  const V grad = c.value(0);
-  const V x = detach(c.value(1));
+  const tiny_dtype dtype = c.value(1).dtype();
+  const V grad = cast(c.value(0), wide(dtype));
+  const V x = cast(detach(c.value(1)), wide(dtype));
   const Sizes shape = grad.shape();
   const Sizes sizes(shape.end() - axes, shape.end());
-  c.give(0, gradients(adaptive(x, sizes), grad, {&x, 1})[0], c.tensor(1).suggest_memory_format());
+  c.give(0, cast(gradients(adaptive(x, sizes), grad, {&x, 1})[0], dtype),
+         c.tensor(1).suggest_memory_format());
 }
 
 // ---- Normalisation ------------------------------------------------------------------------------

@@ -127,8 +127,7 @@ V divisor(int64_t count, double correction, tiny_dtype dtype) {
   const V left = cast(integer(TINY_INT64, count), dtype) - constant(dtype, correction);
   return binary(TINY_MAX, left, constant(dtype, 0));
 }
-Moments moments(const Call& c, const V& given, const Sizes& axes, bool keepdims) {
-  const V a = cast(given, wide(given.dtype()));
+Moments moments(const Call& c, const V& a, const Sizes& axes, bool keepdims) {
   const V middle = reduce(TINY_MEAN, a, axes, true);
   const V apart = a - middle;
   int64_t count = 1;
@@ -136,15 +135,16 @@ Moments moments(const Call& c, const V& given, const Sizes& axes, bool keepdims)
   const double correction = c.has(2) ? c.real(2) : 1;
   const V total = reduce(TINY_SUM, apart * apart, axes, keepdims);
   const V variance = total / divisor(count, correction, a.dtype());
-  return {cast(variance, given.dtype()), cast(reduce(TINY_MEAN, a, axes, keepdims), given.dtype())};
+  return {variance, reduce(TINY_MEAN, a, axes, keepdims)};
 }
 template <bool is_root, bool has_mean>
 void variance(Call& c) {  // self, dim, correction, keepdim
   const V a = c.value(0);
   TORCH_CHECK(a.is_float(), "std and var only support floating point and complex dtypes");
-  const Moments both = moments(c, a, axes_of(c.argument(1), a.rank()), c.flag(3));
-  c.give(0, is_root ? unary(TINY_SQRT, both.variance) : both.variance);
-  if (has_mean) c.give(1, both.mean);
+  const V exact = cast(a, wide(a.dtype()));
+  const Moments both = moments(c, exact, axes_of(c.argument(1), a.rank()), c.flag(3));
+  c.give(0, cast(is_root ? unary(TINY_SQRT, both.variance) : both.variance, a.dtype()));
+  if (has_mean) c.give(1, cast(both.mean, a.dtype()));
 }
 
 V norm(const V& given, double order, const Sizes& axes, bool keepdims) {

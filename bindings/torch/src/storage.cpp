@@ -320,6 +320,14 @@ tiny_dtype dtype_of(at::ScalarType type, const char* what) {
       return TINY_FLOAT32;
     case at::kDouble:
       return TINY_FLOAT64;
+    case at::kFloat8_e4m3fn:
+      return TINY_FLOAT8_E4M3FN;
+    case at::kFloat8_e4m3fnuz:
+      return TINY_FLOAT8_E4M3FNUZ;
+    case at::kFloat8_e5m2:
+      return TINY_FLOAT8_E5M2;
+    case at::kFloat8_e5m2fnuz:
+      return TINY_FLOAT8_E5M2FNUZ;
     default:
       break;
   }
@@ -329,9 +337,12 @@ tiny_dtype dtype_of(at::ScalarType type, const char* what) {
 
 at::ScalarType scalar_type_of(tiny_dtype type) {
   constexpr at::ScalarType kTypes[] = {
-      at::kBool,   at::kChar,   at::kShort, at::kInt,      at::kLong,  at::kByte,  at::kUInt16,
-      at::kUInt32, at::kUInt64, at::kHalf,  at::kBFloat16, at::kFloat, at::kDouble};
-  TORCH_CHECK(type >= TINY_BOOL && type <= TINY_FLOAT64, "tiny: no type of PyTorch is ", type);
+      at::kBool,        at::kChar,           at::kShort,  at::kInt,           at::kLong,
+      at::kByte,        at::kUInt16,         at::kUInt32, at::kUInt64,        at::kHalf,
+      at::kBFloat16,    at::kFloat,          at::kDouble, at::kFloat8_e4m3fn, at::kFloat8_e4m3fnuz,
+      at::kFloat8_e5m2, at::kFloat8_e5m2fnuz};
+  TORCH_CHECK(type >= TINY_BOOL && type <= TINY_FLOAT8_E5M2FNUZ, "tiny: no type of PyTorch is ",
+              type);
   return kTypes[type - TINY_BOOL];
 }
 

@@ -1,5 +1,6 @@
 #include "value.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -136,7 +137,7 @@ int64_t Value::numel() const {
 
 bool Value::is_float() const {
   const tiny_dtype type = dtype();
-  return type >= TINY_FLOAT16 && type <= TINY_FLOAT64;
+  return type >= TINY_FLOAT16 && type <= TINY_FLOAT8_E5M2FNUZ;
 }
 
 Value from_data(tiny_dtype dtype, SizesRef sizes, const void* data, size_t bytes) {
@@ -300,8 +301,36 @@ Value transpose(const Value& a, int64_t first, int64_t second) {
   return permute(a, axes);
 }
 
+namespace {
+
+// What PyTorch's floats of 8 bits have beyond their greatest number, where the engine has another.
+struct Beyond {
+  tiny_dtype dtype;
+  double limit, becomes;  // from where on; what, with a number's sign
+};
+constexpr Beyond kBeyond[] = {
+    {TINY_FLOAT8_E4M3FN, INFINITY, 448},
+    {TINY_FLOAT8_E4M3FNUZ, 248, NAN},
+    {TINY_FLOAT8_E5M2, 61440, INFINITY},
+    {TINY_FLOAT8_E5M2FNUZ, 61440, NAN},
+};
+
+Value bounded(const Value& a, tiny_dtype dtype) {
+  const auto* const row = std::ranges::find(kBeyond, dtype, &Beyond::dtype);
+  if (row == std::end(kBeyond) || !a.is_float()) return a;
+  const Value beyond = where(compare(TINY_LT, a, 0), constant(a.dtype(), -row->becomes),
+                             constant(a.dtype(), row->becomes));
+  return where(compare(TINY_GE, unary(TINY_ABS, a), row->limit), beyond, a);
+}
+
+}  // namespace
+
 Value cast(const Value& a, tiny_dtype dtype) {
   if (a.dtype() == dtype) return a;
+  if (dtype >= TINY_FLOAT8_E4M3FN) {
+    const Value given = bounded(a, dtype);
+    return made([&](tiny_tensor** out) { return tiny_cast(given.handle(), dtype, out); });
+  }
   return made([&](tiny_tensor** out) { return tiny_cast(a.handle(), dtype, out); });
 }
 

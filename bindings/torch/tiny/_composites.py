@@ -41,7 +41,92 @@ def cdist_backward(grad, x1, x2, p, cdist):
     return (grad.unsqueeze(-1) * slope).sum(-2).sum_to_size(x1.shape)
 
 
+def _upper(x, device):
+    return torch.triu_indices(x.shape[0], x.shape[0], 1, device=device).unbind(0)
+
+
+def pdist_forward(self, p=2.0):
+    return cdist_forward(self, self, p)[_upper(self, self.device)]
+
+
+def pdist_backward(grad, self, p, pdist):
+    rows, columns = _upper(self, self.device)
+    square = grad.new_zeros(2, self.shape[0], self.shape[0])
+    for values, given in zip(square, (grad, pdist)):
+        values[rows, columns] = given
+        values[columns, rows] = given
+    return cdist_backward(square[0], self, self, p, square[1])
+
+
+# ---- Greatest elements of windows that are not all of one length -------------------------------------------------------------
+
+
+def _windows(length, count, device):
+    """The places that each window reads, [count, the longest]: the last one again where it is shorter."""
+    number = torch.arange(count, device=device)
+    begin, end = number * length // count, ((number + 1) * length + count - 1) // count
+    longest = max(((i + 1) * length + count - 1) // count - i * length // count for i in range(count)) if count else 1
+    return torch.minimum(begin.unsqueeze(1) + torch.arange(longest, device=device), end.unsqueeze(1) - 1)
+
+
+def adaptive_max_pool(self, output_size, out, indices):
+    axes = len(output_size)
+    torch._check(self.dim() in (axes + 1, axes + 2) and 0 not in self.shape[-axes - 1:],
+                 lambda: f"adaptive_max_pool{axes}d(): expected non-batch dimensions that are not empty, got {list(self.shape)}")
+    lengths = self.shape[-axes:]
+    values, places = self.reshape(-1, *lengths), torch.zeros((), dtype=torch.int64, device=self.device)
+    for axis, (length, count) in enumerate(zip(lengths, output_size)):
+        read = _windows(length, count, self.device)
+        # Behind the axes that were cut before, each of which is two now.
+        values = values.index_select(1 + 2 * axis, read.reshape(-1)).unflatten(1 + 2 * axis, read.shape)
+        places = places[..., None, None] * length + read
+    order = [*range(1, 2 * axes, 2), *range(2, 2 * axes + 1, 2)]
+    values = values.permute(0, *order).flatten(1 + axes)
+    places = places.permute(*(axis - 1 for axis in order)).flatten(axes).expand(values.shape)
+    most, chosen = values.max(-1, keepdim=True)
+    out.copy_(most.view(out.shape))
+    indices.copy_(places.gather(-1, chosen).view(indices.shape))
+    return out, indices
+
+
+def adaptive_max_pool_backward(axes):
+    def backward(grad_output, self, indices, grad_input):
+        flat = self.new_zeros(self.shape[:-axes].numel(), self.shape[-axes:].numel())
+        flat = flat.scatter_add(1, indices.reshape(len(flat), -1), grad_output.reshape(len(flat), -1))
+        return grad_input.copy_(flat.view(self.shape))
+    return backward
+
+
+# ---- Numbers of quantized networks, while they are trained -------------------------------------------------------------------
+
+
+def _rounded(self, scale, zero_point, quant_min, quant_max):
+    steps = (self.float() * (1 / scale)).round() + zero_point
+    made = (steps.clamp(quant_min, quant_max) - zero_point) * scale
+    return made.to(self.dtype), (steps >= quant_min) & (steps <= quant_max)
+
+
+def fake_quantize_by_tensors(self, scale, zero_point, fake_quant_enabled, quant_min, quant_max):
+    made, mask = _rounded(self, scale, zero_point, quant_min, quant_max)
+    is_on = fake_quant_enabled != 0
+    return torch.where(is_on, made, self), mask | ~is_on
+
+
+def fake_quantize_per_channel(self, scale, zero_point, axis, quant_min, quant_max):
+    shape = [-1 if i == axis % self.dim() else 1 for i in range(self.dim())]
+    return _rounded(self, scale.view(shape), zero_point.view(shape), quant_min, quant_max)
+
+
 # ---- Others ------------------------------------------------------------------------------------------------------------------
+
+
+def kaiser_window(window_length, periodic=True, beta=12.0, *, dtype=None, layout=None, device=None, pin_memory=None):
+    dtype = dtype or torch.get_default_dtype()
+    torch._check(window_length >= 0, lambda: f"kaiser_window requires non-negative window_length, got window_length={window_length}")
+    if window_length < 2:
+        return torch.ones(window_length, dtype=dtype, device=device)
+    place = torch.arange(window_length, dtype=torch.float64, device=device) * (2 / (window_length - (not periodic))) - 1
+    return (torch.i0(beta * (1 - place.square()).clamp(min=0).sqrt()) / torch.i0(place.new_tensor(beta))).to(dtype)
 
 
 def rrelu_with_noise(self, noise, lower=1 / 8, upper=1 / 3, training=False, generator=None):
@@ -56,6 +141,18 @@ def register(library):
     for name, function in {
         "_cdist_forward": cdist_forward,
         "_cdist_backward": cdist_backward,
+        "_pdist_forward": pdist_forward,
+        "_pdist_backward": pdist_backward,
+        "adaptive_max_pool2d.out": adaptive_max_pool,
+        "adaptive_max_pool3d.out": adaptive_max_pool,
+        "adaptive_max_pool2d_backward.grad_input": adaptive_max_pool_backward(2),
+        "adaptive_max_pool3d_backward.grad_input": adaptive_max_pool_backward(3),
+        "fake_quantize_per_tensor_affine_cachemask": _rounded,
+        "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams": fake_quantize_by_tensors,
+        "fake_quantize_per_channel_affine_cachemask": fake_quantize_per_channel,
+        "kaiser_window": kaiser_window,
+        "kaiser_window.periodic": kaiser_window,
+        "kaiser_window.beta": kaiser_window,
         "rrelu_with_noise": rrelu_with_noise,
         "_weight_norm_interface_backward": torch.ops.aten._weight_norm_differentiable_backward.default,
     }.items():

@@ -222,10 +222,11 @@ void Elementwise::run() {
   if (edit_.lanes() < 2) return;
   const size_t none = edit_.kernel().ranges.size();
   const uint64_t choices = choosing_ranges();
+  const uint64_t without_lanes = choices | ordered_ranges(edit_.kernel());
   size_t best = none;
   double best_cost = 0;
   for (size_t i = 0; i < edit_.kernel().ranges.size(); ++i) {
-    if (edit_.const_extent(i) == 1 || (choices & bit(i))) continue;
+    if (edit_.const_extent(i) == 1 || (without_lanes & bit(i))) continue;
     const double cost = lane_cost(edit_, i, false);
     if (best == none || cost <= best_cost) best = i, best_cost = cost;
   }
@@ -233,8 +234,7 @@ void Elementwise::run() {
   if (choices) unroll_choices(choices);
   if (!choices && (best == none || best_cost > kLanesMax)) return gather();
   if (best == none) return;
-  const std::optional<size_t> along =
-      walked_by_lanes(best, choices | ordered_ranges(edit_.kernel()));
+  const std::optional<size_t> along = walked_by_lanes(best, without_lanes);
   edit_.vector_tile(best, choices || along ? 1 : kVectorsOfTurn);
   if (choices) lengthen_runs(best, choices);
   if (along) edit_.put_inside(edit_.number(*along), edit_.number(best));
