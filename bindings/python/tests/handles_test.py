@@ -68,6 +68,17 @@ class Objects(unittest.TestCase):
         with self.assertRaisesRegex(TypeError, "tiny_unary: a Tensor is wanted as argument 2, not tiny.native.Context"):
             tiny.native.tiny_unary(0, tiny.default_context())
 
+    def test_what_is_no_number_or_text_is_refused_with_what_was_given(self):
+        x = tiny.Tensor([1.0])
+        for call, error, message in (
+                (lambda: x.elu(x), TypeError, "tiny_elu: a number is wanted as argument 2, not .*Tensor"),
+                (lambda: x.log_softmax("a"), TypeError, "tiny_log_softmax: a whole number is wanted as argument 2, not str"),
+                (lambda: x.set_name(1.5), TypeError, "tiny_tensor_set_name: a text is wanted as argument 2, not float"),
+                (lambda: x.as_strided([], (), 10**30), OverflowError, f"as argument 5, not {10**30}"),
+                (lambda: x.elu("long" * 1000), TypeError, "not str$")):
+            with self.assertRaisesRegex(error, message):
+                call()
+
     def test_a_handle_is_shared(self):
         a, b = Tensor([1.0]), Tensor([2.0])
         a.this = b
