@@ -95,9 +95,12 @@ Tensor asinh_of(const Tensor& a) {
 }
 
 Tensor acosh_of(const Tensor& a) {
-  const Tensor t = a - number(a, 1.0);
-  // The roots apart, whose slope at 1 has no part that is 0 * inf.
-  const Tensor near = log1p(t + sqrt(t) * sqrt(t + number(a, 2.0)));
+  const Tensor one = number(a, 1.0), t = a - one, more = t + number(a, 2.0);
+  // The roots of both factors apart, whose slope at 1 has no part that is 0 * inf; below 1 there is
+  // no value, but below -1 a slope, as in PyTorch.
+  const Tensor is_below = less(t, number(a, 0.0));
+  const Tensor roots = sqrt(where(is_below, t * more, t)) * sqrt(where(is_below, one, more));
+  const Tensor near = log1p(t + roots);
   return where(is_far(a), far_log(a), near);
 }
 
