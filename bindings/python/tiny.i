@@ -242,6 +242,38 @@ FILLED(double, PyFloat_FromDouble)
 }
 %enddef
 
+/* What is no number or text is refused as handles are: with the call, what is wanted and what was given, which
+   SWIG_AsVal_* and SWIG_AsCharPtrAndSize have seen last. */
+%wrapper %{
+static PyObject *looked_at; /* borrowed: of use before the call returns */
+
+static void refuse(int code, const char *message) {
+  char call[128], type[128];
+  int argument;
+  if (sscanf(message, "in method '%127[^']', argument %d of type '%127[^']'", call, &argument, type) != 3) {
+    SWIG_Error(code, message);
+    return;
+  }
+  const char *wanted = strstr(type, "char") != NULL      ? "text"
+                       : strcmp(type, "double") == 0     ? "number"
+                       : strncmp(type, "tiny_", 5) == 0 ? type
+                                                        : "whole number";
+  if (PyLong_CheckExact(looked_at))
+    PyErr_Format(SWIG_Python_ErrorType(code), "%s: a %s is wanted as argument %d, not %R", call, wanted, argument, looked_at);
+  else
+    PyErr_Format(SWIG_Python_ErrorType(code), "%s: a %s is wanted as argument %d, not %.100s", call, wanted, argument,
+                 Py_TYPE(looked_at)->tp_name);
+}
+#undef SWIG_exception_fail
+#define SWIG_exception_fail(code, message) do { refuse(code, message); SWIG_fail; } while (0)
+#define SWIG_AsVal_double(object, value) SWIG_AsVal_double(looked_at = (object), value)
+#define SWIG_AsVal_int(object, value) SWIG_AsVal_int(looked_at = (object), value)
+#define SWIG_AsVal_long(object, value) SWIG_AsVal_long(looked_at = (object), value)
+#define SWIG_AsVal_size_t(object, value) SWIG_AsVal_size_t(looked_at = (object), value)
+#define SWIG_AsVal_unsigned_SS_int(object, value) SWIG_AsVal_unsigned_SS_int(looked_at = (object), value)
+#define SWIG_AsVal_unsigned_SS_long(object, value) SWIG_AsVal_unsigned_SS_long(looked_at = (object), value)
+#define SWIG_AsCharPtrAndSize(object, text, size, made) SWIG_AsCharPtrAndSize(looked_at = (object), text, size, made)
+%}
 %include "tiny_generated.i"
 %{
 #include "handles.inc"

@@ -190,6 +190,33 @@ Interval cast_bounds(DType to, DType from, const Interval& a) {
   return wrapped(to, a);
 }
 
+constexpr int kNestedMax = 8;  // connectives of a condition, one inside the other
+
+// What is left of `all`, the interval of `u`, where `condition` is `truth`.
+Interval narrowed(const NodeMap<Interval>& known, const UOp& u, const Interval& all,
+                  const UOp& condition, bool truth, int nested = kNestedMax) {
+  const Op op = condition.op();
+  if (nested == 0) return all;
+  if (op == Op::Not) return narrowed(known, u, all, condition.src(0), !truth, nested - 1);
+  if (op == (truth ? Op::And : Op::Or)) {
+    const Interval first = narrowed(known, u, all, condition.src(0), truth, nested - 1);
+    return narrowed(known, u, first, condition.src(1), truth, nested - 1);
+  }
+  if (op != Op::Less && op != Op::LessEqual) return all;
+  const DType t = u.dtype();
+  const bool below = condition.src(0) == u;
+  if (below == (condition.src(1) == u) || !t.is_int() || (t.is_unsigned() && t.bits() == 64))
+    return all;
+  const Interval& other = *known.find(condition.src(below ? 1 : 0));
+  const int64_t gap = (op == Op::Less) == truth ? 1 : 0;
+  Interval left = all;
+  if (below == truth)
+    left.hi = std::min(all.hi, sum(other, {-gap, -gap}).hi);
+  else
+    left.lo = std::max(all.lo, sum(other, {gap, gap}).lo);
+  return left.lo <= left.hi ? left : all;  // where nothing is left no value is taken
+}
+
 }  // namespace
 
 std::string to_string(const Interval& interval) {
@@ -273,6 +300,8 @@ Interval BoundsCache::compute(const UOp& u) const {
   }
   std::array<Interval, 3> of;
   for (size_t i = 0; i < std::min(u.src().size(), of.size()); ++i) of[i] = at(i);
+  if (u.op() == Op::Where)
+    for (size_t i : {1, 2}) of[i] = narrowed(known_, u.src(i), of[i], u.src(0), i == 1);
   return bounds_of_result(u.op(), t, u.src().empty() ? t : u.src(0).dtype(), of);
 }
 

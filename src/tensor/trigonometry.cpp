@@ -46,14 +46,34 @@ Tensor atan_of(const Tensor& a) {
   return where(inverted, quarter - angle, angle);
 }
 
+// Of `size`, the number without its sign: beyond 1/2 the angle that is left to the right one is
+// twice the arcsine of `sqrt((1 - size) / 2)`, whose slope has no part that is 0 * inf at the ends.
+struct Arcsine {
+  Tensor is_below;
+  Tensor is_far;
+  Tensor angle;  // of size, or half of what is left
+};
+Arcsine arcsine(const Tensor& a) {
+  const Tensor one = number(a, 1.0), half = number(a, 0.5);
+  const Tensor is_below = less(a, number(a, 0.0));
+  const Tensor size = where(is_below, neg(a), a);  // not abs, whose slope at 0 is 0
+  const Tensor is_far = less(half, size);
+  const Tensor s = where(is_far, sqrt((one - size) * half), size);
+  return {is_below, is_far, atan_of(s / sqrt((one - s) * (one + s)))};
+}
+
 Tensor asin_of(const Tensor& a) {
-  const Tensor one = number(a, 1.0);
-  return atan_of(a / sqrt((one - a) * (one + a)));
+  const auto [is_below, is_far, angle] = arcsine(a);
+  const Tensor right = number(a, std::numbers::pi / 2);
+  const Tensor whole = where(is_far, right - angle * number(a, 2.0), angle);
+  return where(is_below, neg(whole), whole);
 }
 
 Tensor acos_of(const Tensor& a) {
-  const Tensor one = number(a, 1.0);
-  return atan_of(sqrt((one - a) / (one + a))) * number(a, 2.0);
+  const auto [is_below, is_far, angle] = arcsine(a);
+  const Tensor right = number(a, std::numbers::pi / 2), twice = angle * number(a, 2.0);
+  return where(is_far, where(is_below, number(a, std::numbers::pi) - twice, twice),
+               where(is_below, right + angle, right - angle));
 }
 
 // log(x + sqrt(x^2 + c)) for large x, where the square would overflow.
@@ -75,13 +95,17 @@ Tensor asinh_of(const Tensor& a) {
 }
 
 Tensor acosh_of(const Tensor& a) {
-  const Tensor t = a - number(a, 1.0);
-  const Tensor near = log1p(t + sqrt(t * number(a, 2.0) + square(t)));
+  const Tensor one = number(a, 1.0), t = a - one, more = t + number(a, 2.0);
+  // The roots of both factors apart, whose slope at 1 has no part that is 0 * inf; below 1 there is
+  // no value, but below -1 a slope, as in PyTorch.
+  const Tensor is_below = less(t, number(a, 0.0));
+  const Tensor roots = sqrt(where(is_below, t * more, t)) * sqrt(where(is_below, one, more));
+  const Tensor near = log1p(t + roots);
   return where(is_far(a), far_log(a), near);
 }
 
 Tensor atanh_of(const Tensor& a) {
-  return log1p(a * number(a, 2.0) / (number(a, 1.0) - a)) * number(a, 0.5);
+  return (log1p(a) - log1p(neg(a))) * number(a, 0.5);
 }
 
 using Function = Tensor(const Tensor&);

@@ -76,6 +76,8 @@ class RandomExpression {
         return g.make(pick(2) ? Op::Abs : Op::Not, {a});
       case 2:
         return g.make(Op::Where, {condition(depth - 1), a, integer(depth - 1)});
+      case 3:
+        return chosen(a, integer(depth - 1));
       default:
         return g.make(kBinary[pick(std::size(kBinary))], {a, integer(depth - 1)});
     }
@@ -85,12 +87,35 @@ class RandomExpression {
     const UOp a = integer(depth > 0 ? depth - 1 : 0);
     return a.graph().make(kCompare[pick(4)], {a, integer(depth > 0 ? depth - 1 : 0)});
   }
+  // A choice between integers by conditions on them.
+  UOp chosen(const UOp& a, const UOp& b) {
+    Graph& g = a.graph();
+    UOp either = a.graph().make(pick(2) ? Op::Less : Op::LessEqual, {a, integer(0)});
+    if (pick(2)) either = g.make(Op::Not, {either});
+    const UOp other = g.make(pick(2) ? Op::Less : Op::LessEqual, {integer(0), pick(2) ? a : b});
+    return g.make(Op::Where, {g.make(pick(2) ? Op::And : Op::Or, {either, other}), a, b});
+  }
   size_t pick(size_t n) { return rng_() % n; }
 
  private:
   std::mt19937 rng_;
   std::vector<UOp> leaves_;
 };
+
+TEST(Bounds, OfAChoiceAreThoseThatItsConditionLeaves) {
+  Graph g;
+  const UOp n = g.variable("n", -1000, 1000), m = g.variable("m", -3, 2), zero = g.integer(0);
+  const UOp inside = logical_and(less_equal(zero, n), less(n, 100));
+  EXPECT_EQ(bounds(where(inside, n, zero)), (Interval{0, 99}));
+  EXPECT_EQ(bounds(where(logical_not(inside), zero, n)), (Interval{0, 99}));
+  EXPECT_EQ(bounds(where(less(n, 0), g.integer(7), n)), (Interval{0, 1000}));
+  EXPECT_EQ(bounds(where(less(n, m), n, zero)), (Interval{-1000, 1}));
+  EXPECT_EQ(bounds(where(less_equal(n, m), zero, n)), (Interval{-2, 1000}));
+  EXPECT_EQ(bounds(where(less(m, n), zero, n)), (Interval{-1000, 2}));
+  // One of two conditions says nothing of n.
+  const UOp any = logical_or(less_equal(zero, n), less(n, 100));
+  EXPECT_EQ(bounds(where(any, n, zero)), (Interval{-1000, 1000}));
+}
 
 TEST(Bounds, HoldEveryValueOfRandomExpressions) {
   int narrow = 0;

@@ -28,8 +28,9 @@ struct Case {
 
 const Floats kEverywhere = {-30.f, -2.5f, -1.f, -0.3f, -1e-4f, 0.f,
                             1e-6f, 0.02f, 0.7f, 1.f,   3.f,    40.f};
-const Floats kInside = {-1.f, -0.99f, -0.5f, -1e-3f, 0.f, 1e-6f, 0.3f, 0.9f, 1.f};
-const Floats kOpen = {-0.99f, -0.5f, -1e-3f, 0.f, 1e-6f, 0.3f, 0.9f};
+const Floats kInside = {-1.f,  -0.999999f, -0.99f, -0.5f,     -1e-3f, 0.f,
+                        1e-6f, 0.3f,       0.9f,   0.999999f, 1.f};
+const Floats kOpen = {-0.999999f, -0.99f, -0.5f, -1e-3f, 0.f, 1e-6f, 0.3f, 0.9f, 0.999999f};
 const Floats kAboveOne = {1.f, 1.001f, 1.5f, 2.f, 10.f, 1e9f, 1e30f};
 
 const Case kCases[] = {

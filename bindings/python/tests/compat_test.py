@@ -6,6 +6,8 @@ import sys
 import tempfile
 import unittest
 
+from model_test import model_bytes
+
 
 def run(*arguments, **environment):
     """What `python -m tiny.compat ARGUMENTS` prints, and its exit status."""
@@ -137,6 +139,44 @@ print(round(nn.Conv2d(2, 3, 2).bias[0].item(), 6))
         self.assertEqual(run("/no/such.py"), ("python -m tiny.compat: /no/such.py: no such file\n", 2))
         self.assertEqual(run("-c")[1], 2)
         self.assertEqual(run("--help")[1], 0)
+
+
+
+class Models(unittest.TestCase):
+    """tinygrad.nn.onnx."""
+    maxDiff = None
+
+    def test_runner(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "model.onnx")
+            with open(path, "wb") as file:
+                file.write(model_bytes())
+            self.assertEqual(run("-c", f"""
+import pathlib, warnings
+from tinygrad import Tensor, TinyJit, dtypes
+from tinygrad.nn.onnx import OnnxRunner
+of_path, of_bytes = OnnxRunner(pathlib.Path({path!r})), OnnxRunner(Tensor(open({path!r}, "rb").read()))
+print({{name: (value.shape, value.dtype) for name, value in of_path.graph_inputs.items()}}, of_path.graph_outputs)
+a, inputs = Tensor([1.0, 2.0, 3.0]), {{"b": [4, 5, 6], "i": Tensor([1, 2], dtype=dtypes.int64)}}
+for runner in (of_path, of_bytes.to(None)):
+    print({{name: value.tolist() for name, value in runner({{"a": a, **inputs}}).items()}})
+print(of_path({{"a": a, **inputs}})["product"].sum().gradient(a)[0].tolist())
+jit = TinyJit(lambda a: of_path({{"a": a, **inputs}})["sum"])
+print([jit(Tensor([0.0 + k, 1.0, 2.0]).realize()).tolist() for k in range(3)])
+for given in ({{"a": a}}, {{**inputs, "a": Tensor([1.0])}}):
+    try:
+        of_path(given)
+    except (RuntimeError, ValueError) as error:
+        print(error)
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    print(of_path({{"a": a.half(), **inputs}})["sum"].tolist(), caught[0].message)
+"""), ("{'a': ((3,), dtypes.float), 'b': ((3,), dtypes.float), 'i': ((2,), dtypes.long)} ('sum', 'product', 'n')\n"
+     + 2 * "{'sum': [5.0, 7.0, 9.0], 'product': [4.0, 10.0, 18.0], 'n': [-1, -2]}\n" +
+     "[4.0, 5.0, 6.0]\n[[4.0, 6.0, 8.0], [5.0, 6.0, 8.0], [6.0, 6.0, 8.0]]\n"
+     "OnnxRunner: inputs are missing: b, i; given: a\n"
+     "tiny_model_apply: input \"a\" has the shape [3]; got [1]: dimension 0 must be 3\n"
+     "[5.0, 7.0, 9.0] OnnxRunner: input a is dtypes.half and becomes dtypes.float, which the model takes\n", 0))
 
 
 if __name__ == "__main__":

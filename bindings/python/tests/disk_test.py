@@ -6,6 +6,7 @@ import struct
 import tarfile
 import unittest
 import zipfile
+from multiprocessing import shared_memory
 
 import tiny
 from support import Folder
@@ -65,6 +66,20 @@ class Disk(Folder):
         self.assertEqual((there + 1).tolist(), [[3, 5], [7, 9]])
         self.assertEqual(there.to(f"disk:{self.folder / 'y'}").sum().item(), 20)
         self.assertEqual((self.folder / "y").read_bytes(), path.read_bytes())
+
+    @unittest.skipUnless(os.path.isdir("/dev/shm"), "shared memory has no folder here")
+    def test_shared_memory(self):
+        memory = shared_memory.SharedMemory(create=True, size=12)
+        try:
+            Tensor([1, 2, 3], dtype="int32").to(f"disk:shm:{memory.name}")
+            self.assertEqual(struct.unpack("<3i", memory.buf[:12]), (1, 2, 3))
+            memory.buf[:4] = struct.pack("<i", 7)
+            there = Tensor.empty(3, dtype="int32", device=f"disk:shm:/{memory.name}")
+            self.assertEqual(there.to("CPU").tolist(), [7, 2, 3])
+            self.assertFalse(os.path.exists(f"shm:{memory.name}"))
+        finally:
+            memory.close()
+            memory.unlink()
 
     def test_elements_at_odd_places(self):
         path = self.file("odd", b"x" + struct.pack("<4i", 1, 2, 3, 4))

@@ -68,6 +68,35 @@ class Objects(unittest.TestCase):
         with self.assertRaisesRegex(TypeError, "tiny_unary: a Tensor is wanted as argument 2, not tiny.native.Context"):
             tiny.native.tiny_unary(0, tiny.default_context())
 
+    def test_what_is_no_number_or_text_is_refused_with_what_was_given(self):
+        x = tiny.Tensor([1.0])
+        for call, error, message in (
+                (lambda: x.elu(x), TypeError, "tiny_elu: a number is wanted as argument 2, not .*Tensor"),
+                (lambda: x.log_softmax("a"), TypeError, "tiny_log_softmax: a whole number is wanted as argument 2, not str"),
+                (lambda: x.set_name(1.5), TypeError, "tiny_tensor_set_name: a text is wanted as argument 2, not float"),
+                (lambda: x.as_strided([], (), 10**30), OverflowError, f"as argument 5, not {10**30}"),
+                (lambda: x.elu("long" * 1000), TypeError, "not str$")):
+            with self.assertRaisesRegex(error, message):
+                call()
+
+    def test_what_is_no_tensor_is_refused_by_its_name_and_that_of_the_call(self):
+        x = Tensor([[1.0, 2.0]])
+        for name, call in (("conv2d: a tensor is wanted as weight, not float", lambda: x.conv2d(1.5)),
+                           ("conv_transpose2d: a tensor is wanted as weight, not NoneType", lambda: x.conv_transpose2d(None)),
+                           ("linear: a tensor is wanted as weight, not list", lambda: x.linear([1])),
+                           ("dot: a tensor is wanted as w, not str", lambda: x.dot("a")),
+                           ("mm: a tensor is wanted as .k, m., not int", lambda: x.mm(3)),
+                           ("attention: a tensor is wanted as value, not int", lambda: x.scaled_dot_product_attention(x, 1)),
+                           ("sparse_categorical_crossentropy: a tensor is wanted as Y, not int",
+                            lambda: x.sparse_categorical_crossentropy(1)),
+                           ("masked_fill: a tensor is wanted as mask, not bool", lambda: x.masked_fill(True, 1)),
+                           ("masked_select: a tensor is wanted as mask, not tuple", lambda: x.masked_select(())),
+                           ("masked_scatter: a tensor is wanted as source, not int", lambda: x.masked_scatter(x > 1, 1)),
+                           ("scatter: a tensor is wanted as index, not str", lambda: x.scatter(0, "", 1.0)),
+                           ("type_as: a tensor is wanted as other, not str", lambda: x.type_as("float32"))):
+            with self.assertRaisesRegex(TypeError, name):
+                call()
+
     def test_a_handle_is_shared(self):
         a, b = Tensor([1.0]), Tensor([2.0])
         a.this = b

@@ -80,6 +80,10 @@ class Elements(Case):
         self.assertEqual(slope(Tensor.softplus, 0.0), [0.5])
         for name in ("asin", "atan", "asinh", "sinh", "tan"):
             self.assertEqual(slope(getattr(Tensor, name), 0.0, -0.0), [1, 1], name)
+        infinite = float("inf")
+        for name, *want in (("asin", infinite, infinite), ("acos", -infinite, -infinite), ("atanh", infinite, infinite)):
+            self.assertEqual(slope(getattr(Tensor, name), -1.0, 1.0), want, name)
+        self.assertEqual(slope(Tensor.acosh, 1.0), [infinite])
 
     def test_integers(self):
         x = Tensor([7, -7, 5])

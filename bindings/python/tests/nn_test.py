@@ -229,6 +229,17 @@ class Optimisers(unittest.TestCase):
         matrices = [self.first[0], torch.zeros(1, 8), self.first[2]]
         self.compare(lambda p: nn.optim.Muon(p, 0.02), lambda p: torch.optim.Muon(p, 0.02), 0.03, matrices)
 
+    def test_muon_of_a_vector_is_that_of_a_row(self):
+        """As in tinygrad; of a column, the step would be sqrt(8) times as long."""
+        values, gradients = [0.5, -1.0, 2.0, 0.25] * 2, [1.0, -3.0, 0.5, 2.0] * 2
+        vector, row = Tensor(values, requires_grad=True), Tensor([values], requires_grad=True)
+        optimizer = nn.optim.Muon([vector, row], 0.02)
+        with Tensor.train():
+            (vector * Tensor(gradients) + row * Tensor(gradients)).sum().backward()
+            optimizer.step()
+        self.assertEqual([vector.tolist()], row.tolist())
+        self.assertNotEqual(vector.tolist(), values)
+
     def test_lamb_and_lars(self):
         """By their papers: torch has neither."""
         class Lamb(torch.optim.Optimizer):

@@ -23,6 +23,9 @@ _LETTERS = {1: "B", 2: "H", 4: "I", 8: "Q"}  # memoryview's, of as many bytes
 _AXES = 16
 
 
+_SHARED = "/dev/shm"  # where Linux has shared memory
+
+
 class NotOnDisk(NotImplementedError, AssertionError):
     """What tensors on disk do not take part in: to("CPU") makes one of its own."""
 
@@ -79,10 +82,11 @@ def is_disk(device):
 
 
 def path_of(device):
-    """The file that it names."""
+    """The file that it names; of shared memory ("disk:shm:NAME") that which shm_open has."""
     if len(device) < 6:
         raise ValueError(f"device {device!r}: a path is wanted, disk:PATH")
-    return device[5:]
+    path = device[5:]
+    return os.path.join(_SHARED, path[4:].lstrip("/")) if path.startswith("shm:") else path
 
 
 def place(file, start, dtype, shape) -> Tensor:

@@ -12,6 +12,7 @@ from ._disk import is_disk, written
 from ._dtype import known, weakint
 from ._movement import axis_of, flatten, only
 from ._operands import dtype as dtype_of_name
+from ._operands import want_tensors
 from ._placing import context_on, is_one_place
 from ._reading import NoFit, Reading, WrongArgument
 from ._results import of_product, of_sum, whole_numbers
@@ -165,6 +166,7 @@ def gelu(self, approximate=None) -> Tensor:
 
 def masked_fill(self, mask, value) -> Tensor:
     """`value` where the mask is true."""
+    want_tensors("masked_fill", mask=mask)
     return mask.where(value, self)
 
 
@@ -307,6 +309,7 @@ def one_hot(self, num_classes=None, on=None, off=None, axis=-1, *, depth=None) -
 
 def linear(self, weight, bias=None, dtype=None) -> Tensor:
     """x @ weight + bias; with a dtype all of it in that."""
+    want_tensors("linear", weight=weight)
     if dtype is not None:
         self, weight = self.cast(dtype), weight.cast(dtype)
         bias = None if bias is None else bias.cast(dtype)
@@ -346,6 +349,7 @@ def scaled_dot_product_attention(self, key, value, attn_mask=None, dropout_p=0.0
     """softmax(query @ key.T / sqrt(size)) @ value.  `attn_mask`: bools, true where a query may look, or numbers that
     are added; `dropout_p` of the weights while Tensor.training is true; `enable_gqa`: heads of key and value serve
     several of the query."""
+    want_tensors("scaled_dot_product_attention", key=key, value=value)
     if is_causal and attn_mask is not None:
         raise WrongArgument("scaled_dot_product_attention: is_causal, or a mask, not both")
     if enable_gqa:
@@ -377,6 +381,7 @@ def conv2d(self, weight, bias=None, groups=1, stride=1, dilation=1, padding=0, d
     """Cross-correlation over as many axes as the weight [out, in / groups, kernel..] has.  `padding`: a number, one for
     each axis, or pairs from the last axis on; negative ones take elements away.  With a dtype the sums are made in
     it."""
+    want_tensors("conv2d", weight=weight)
     if dtype is not None:
         self, weight = self.cast(dtype), weight.cast(dtype)
         bias = None if bias is None else bias.cast(dtype)
@@ -387,6 +392,7 @@ def conv2d(self, weight, bias=None, groups=1, stride=1, dilation=1, padding=0, d
 
 def conv_transpose2d(self, weight, bias=None, groups=1, stride=1, dilation=1, padding=0, output_padding=0) -> Tensor:
     """The transpose of conv2d, with a weight [in, out / groups, kernel..]."""
+    want_tensors("conv_transpose2d", weight=weight)
     axes = weight.rank - 2
     return self.conv_transpose(weight, bias, groups=groups, strides=stride, dilations=dilation,
                                padding=sides_of_padding(padding, axes), output_padding=output_padding)
@@ -453,6 +459,7 @@ def _floats(self) -> Tensor:
 
 def sparse_categorical_crossentropy(self, Y, ignore_index=-1, label_smoothing=0.0, reduction="mean") -> Tensor:
     """Cross entropy of logits along the last axis, with classes for targets."""
+    want_tensors("sparse_categorical_crossentropy", Y=Y)
     logits = _floats(self).reshape([-1, self.shape[-1]])
     kind = reduction_of(reduction)
     # For tinygrad a class of -1 is one of those that count, whose loss is 0.

@@ -1,6 +1,7 @@
 """Products and decompositions of matrices: Tensor.einsum("ij,jk->ik", a, b), x.mm(y), x.qr(), x.svd(), x.newton_schulz(..)."""
 
 from ._movement import axis_of
+from ._operands import is_array, want_tensors
 from ._operator import op
 from ._reading import WrongArgument
 from .methods import Dtype
@@ -21,6 +22,8 @@ def einsum(formula, *operands, dtype=None) -> Tensor:
 
 def dot(self, w, dtype=None) -> Tensor:
     """The product of matrices; of a row of numbers the sum of products.  With a dtype the sums are made in it."""
+    if not is_array(w):
+        want_tensors("dot", w=w)
     if not self.ndim or not w.ndim:
         raise WrongArgument(f"dot: shapes {list(self.shape)} and {list(w.shape)}: one axis at least is wanted")
     return _matmul(self, w) if dtype is None else _matmul(self.cast(dtype), w.cast(dtype))
@@ -54,6 +57,8 @@ def newton_schulz(self, steps, params, eps=1e-7) -> Tensor:
 def _of_axes(call, *wanted):
     """Raises unless each tensor has as many axes as its description has sizes."""
     for tensor, sizes in wanted:
+        if not is_array(tensor):
+            want_tensors(call, **{f"[{sizes}]": tensor})
         if tensor.ndim != sizes.count(",") + 1:
             raise WrongArgument(f"{call}: [{sizes}] is wanted, not shape {list(tensor.shape)}")
 

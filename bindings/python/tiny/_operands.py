@@ -28,6 +28,13 @@ def dtype(value):
     return value if isinstance(value, int) else of(value)
 
 
+def want_tensors(call, **operands):
+    """Raises unless each is a tensor."""
+    for name, value in operands.items():
+        if not isinstance(value, native.Tensor):
+            raise TypeError(f"{call}: a tensor is wanted as {name}, not {type(value).__name__}")
+
+
 def _operand(source, value):
     """operand() of what is neither a tensor nor a float or an int: a dimension, NumPy's numbers, an array, copied."""
     if is_array(value):

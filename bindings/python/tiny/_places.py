@@ -6,6 +6,7 @@ import math
 from ._elementwise import tensor_of
 from ._movement import axis_of, flatten, only
 from ._arrangement import shrink_to
+from ._operands import want_tensors
 from ._operator import op
 from ._reading import Reading, WrongArgument
 from ._results import whole_numbers
@@ -81,6 +82,7 @@ def scatter(self, dim=None, index=None, src=None, reduce=None, *, axis=None, val
     if reduce not in (None, "add", "multiply"):
         raise TypeError(f"scatter: reduce={reduce!r}; known: None, 'add', 'multiply'; see scatter_reduce()")
     src = only("scatter", src=src, value=value)
+    want_tensors("scatter", index=index)
     if isinstance(src, Tensor):
         if reduce is not None:
             raise TypeError("scatter: reduce= is for numbers; scatter_reduce() takes tensors")
@@ -137,6 +139,7 @@ def max_unpool2d(self, indices, kernel_size=(2, 2), stride=None, dilation=1, pad
 # ---- Places that are chosen
 
 def _mask_of(call, mask, shape):
+    want_tensors(call, mask=mask)
     if mask.dtype != Dtype.BOOL:
         raise WrongArgument(f"{call}: a mask of bools is wanted, not of {mask.dtype}")
     return flatten(mask.expand(shape))

@@ -1,6 +1,7 @@
 """Parts that are chosen or written by their places, as PyTorch and NumPy spell it: x.index_select(0, places), x.take(places)."""
 
 from ._movement import axis_of, flatten, only
+from ._operands import want_tensors
 from ._reading import NoFit, WrongArgument
 from ._results import whole_numbers
 from ._tensor import tensor
@@ -86,6 +87,7 @@ def slice_scatter(self, src, dim=0, start=None, end=None, step=1) -> Tensor:
 
 def masked_scatter(self, mask, source) -> Tensor:
     """With the source's elements, one after the other, where the mask is true."""
+    want_tensors("masked_scatter", mask=mask, source=source)
     if mask.dtype != Dtype.BOOL:
         raise WrongArgument(f"masked_scatter: a mask of bools is wanted, not of {mask.dtype}")
     mask = flatten(mask.expand(self.shape))

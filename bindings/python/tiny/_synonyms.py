@@ -3,6 +3,7 @@
 from . import _indexing
 from ._creation import spread
 from ._data import tensor
+from ._operands import want_tensors
 from ._values import row_major
 from .methods import Dtype, dtype_size
 from .native import Tensor
@@ -24,6 +25,7 @@ def astype(self, dtype) -> Tensor:
 
 def type_as(self, other) -> Tensor:
     """cast() to the other's dtype."""
+    want_tensors("type_as", other=other)
     return self.cast(other.dtype)
 
 

@@ -112,9 +112,9 @@ class _Library(Optimizer):
 
     def _first_rate(self, lr):
         self._native = _Native.create(self.params[0].context, self._kind)
-        # Muon's are matrices, and a vector is a column.
-        column = self._kind == OptimizerKind.MUON
-        self._views = [one.realize().reshape([-1, 1]) if column and one.rank < 2 else one for one in self.params]
+        # Muon's are matrices, and a vector is a row: steps of those that have more rows than columns are longer.
+        matrices = self._kind == OptimizerKind.MUON
+        self._views = [one.realize().reshape([1, -1]) if matrices and one.rank < 2 else one for one in self.params]
         self._native.add(self._views)
         self._native.set(0, "lr", lr)
         return self._native.rate(0)
@@ -255,7 +255,7 @@ def SGD(params, lr=0.001, momentum=0.0, weight_decay=0.0, nesterov=False, classi
 
 def Muon(params, lr=0.001, momentum=0.95, weight_decay=0.1, ns_steps=5, ns_coefficients=_NS, nesterov=True, device=None,
          fused=False) -> Optimizer:
-    """Steps of orthonormal matrices (Jordan et al. 2024), as torch.optim.Muon; a vector is a matrix of one column."""
+    """Steps of orthonormal matrices (Jordan et al. 2024), as torch.optim.Muon; a vector is a matrix of one row."""
     return LARS(params, lr, momentum, weight_decay, ns_steps, ns_coefficients, nesterov, False, False, 0.0, device, fused)
 
 
