@@ -125,8 +125,9 @@ Tensor split_key(const Tensor& key, int64_t count) {
 }
 
 Tensor random_bits(const Tensor& key, const Dim& count) {
-  require(lower_bound(count) >= 0 && upper_bound(count) < int64_t{1} << 32, Status::InvalidArgument,
-          "random bits for ", count, " elements; wanted less than 2^32");
+  const bool is_known = count.is_const();
+  require(lower_bound(count) >= 0 && (!is_known || count.value() < int64_t{1} << 32),
+          Status::InvalidArgument, "random bits for ", count, " elements; wanted less than 2^32");
   const Dim half = floor_div(count + 1, 2);
   const Tensor first = arange(key.context_ref(), kUInt32, half);
   const ThreefryWords made =

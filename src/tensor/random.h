@@ -23,8 +23,9 @@ Tensor random_key(const Ref<Context>& context, uint64_t seed);
 // `count` new keys, [count, 2], none of which has to do with another or with what `key` gives else.
 Tensor split_key(const Tensor& key, int64_t count);
 
-// uint32, of `count` elements: element i of the first half is the first word at (i, half + i), of
-// the second half the second one, where half = ceil(count / 2).
+// uint32, of `count` elements, less than 2^32 (of a size that is no number the same come again
+// behind as many): element i of the first half is the first word at (i, half + i), of the second
+// half the second one, where half = ceil(count / 2).
 Tensor random_bits(const Tensor& key, const Dim& count);
 // The block at each of `counters`, uint32 [2, ..] of which axis 0 has the two words; so has the
 // result.

@@ -715,20 +715,22 @@ def boxes_that_nothing_bounds():
 def numbers_drawn_as_many_as_were_found():
     draws = [node("RandomNormalLike", ["y"], ["n"], mean=2.0, scale=3.0), node("RandomUniformLike", ["y"], ["u"], low=-1.0, high=3.0),
              node("Cast", ["y"], ["h"], to=TensorProto.FLOAT16), node("RandomUniformLike", ["h"], ["half"]),
-             node("Sigmoid", ["y"], ["share"]), node("Bernoulli", ["share"], ["b"]), node("Dropout", ["y", "ratio", "trains"], ["dropped"])]
-    outputs = [("n", FLOAT, 2), ("u", FLOAT, 2), ("half", TensorProto.FLOAT16, 2), ("b", FLOAT, 2), ("dropped", FLOAT, 2)]
+             node("Sigmoid", ["y"], ["share"]), node("Bernoulli", ["share"], ["b"]), node("Dropout", ["y", "ratio", "trains"], ["dropped"]),
+             node("Unsqueeze", ["y", "first"], ["one_of"]), node("Tile", ["one_of", "times"], ["of"]), node("RandomNormalLike", ["of"], ["more"])]
+    outputs = [("n", FLOAT, 2), ("u", FLOAT, 2), ("half", TensorProto.FLOAT16, 2), ("b", FLOAT, 2), ("dropped", FLOAT, 2), ("more", FLOAT, 3)]
     chosen = [node("Compress", ["x", "given_bool"], ["y"], axis=0), node("Cast", ["given"], ["given_bool"], to=BOOL)]
     for begin, counts in ((OPEN, (700, 61, 1)), (chosen[::-1], (70, 61, 1))):
         both = Both([*begin, *draws], [("given", FLOAT, (MANY,)), ("x", FLOAT, (MANY, 3))], outputs,
-                    ratio=np.float32(0.25), trains=np.bool_(True), **OPEN_CONSTANTS)
+                    ratio=np.float32(0.25), trains=np.bool_(True), first=np.int64([0]), times=np.int64([300, 1, 1]), **OPEN_CONSTANTS)
         for count in counts:
             given = among_many(count) if begin is OPEN else np.float32([1] * count + [0] * (MANY - count))
             for model in both.ours:
                 x = np.zeros((MANY, 3), np.float32)
-                n, u, half, b, _ = (np.array(one.numpy()) for one in model.run([given, x]))
+                n, u, half, b, _, more = (np.array(one.numpy()) for one in model.run([given, x]))
                 assert n.shape == u.shape == half.shape == b.shape == (count, 3), (n.shape, count)
                 assert np.isfinite(n).all() and (u >= -1).all() and (u < 3).all() and (half >= 0).all() and (half < 1).all()
                 assert set(np.unique(b)) <= {0, 1}
+                assert more.shape == (300, count, 3) and abs(more.mean()) < 0.2 and abs(more.std() - 1) < 0.2
                 if count > 600:
                     assert abs(n.mean() - 2) < 0.3 and abs(n.std() - 3) < 0.3 and abs(u.mean() - 1) < 0.15 and abs(b.mean() - 0.5) < 0.05
                     assert abs(half.mean() - 0.5) < 0.05 and len(np.unique(u)) > 2000
