@@ -6,7 +6,8 @@ namespace tiny {
 
 namespace {
 
-thread_local constinit KeptBlocks* current = nullptr;  // of the thread; null: it keeps none
+// Of the thread; null: it keeps none.  With the library itself, so that finding it calls nothing.
+[[gnu::tls_model("initial-exec")]] thread_local constinit KeptBlocks* current = nullptr;
 
 }  // namespace
 
