@@ -6,8 +6,7 @@ namespace tiny {
 
 namespace {
 
-// Of the thread; null: it keeps none.  With the library itself, so that finding it calls nothing.
-[[gnu::tls_model("initial-exec")]] thread_local constinit KeptBlocks* current = nullptr;
+thread_local constinit KeptBlocks* current = nullptr;  // of the thread; null: it keeps none
 
 }  // namespace
 
