@@ -154,8 +154,10 @@ class Reader {
         throw file_failure(file.path.empty() ? text : file.path, "no such file");
       read_file(file);
     }
-    if (flags_.pictures.empty()) return {complete()};
-    return read_pictures();
+    if (!flags_.pictures.empty()) return read_pictures();
+    std::vector<std::vector<Input>> runs;
+    runs.push_back(complete());  // a list in braces would copy it
+    return runs;
   }
 
  private:
@@ -289,7 +291,7 @@ class Reader {
 
 std::vector<Input> read_inputs(const Context& context, const LoadedModel& model,
                                const InputFlags& flags, const CommonFlags& common) {
-  return Reader(context, model, flags, common).read().front();
+  return std::move(Reader(context, model, flags, common).read().front());
 }
 
 std::vector<std::vector<Input>> read_inputs_of_runs(const Context& context,

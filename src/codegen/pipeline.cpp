@@ -23,6 +23,7 @@
 #include "ir/dot.h"
 #include "ir/spec.h"
 #include "rules/decompositions.h"
+#include "rules/integer_quotient.h"
 #include "rules/narrow.h"
 #include "rules/split_ranges.h"
 #include "rules/weighted_mean.h"
@@ -113,6 +114,7 @@ namespace {
 Kernel decomposed(const Kernel& kernel, const Target& target) {
   Kernel out = kernel;
   out.roots = decompose(divide_after_sums(kernel.roots), target.scales);
+  if (target.divides_in_floats()) out.roots = divide_in_floats(out.roots);
   for (KernelParam& p : out.params) p.element = dtype_in_kernel(p.element);
   return out;
 }

@@ -91,6 +91,11 @@ struct Target {
     return vector_bytes > 8 &&
            (without_vectors[static_cast<size_t>(op)] & scalar_bit(dtype.scalar)) == 0;
   }
+  // Whether whole quotients are those of float64, which has vectors (rules/integer_quotient.h).
+  bool divides_in_floats() const {
+    return vectorises(Op::Div, kFloat64) && !vectorises(Op::TruncDiv, kInt32) &&
+           !computes_in_groups();
+  }
   // Whether kernels are chosen for groups of threads.
   bool computes_in_groups() const { return group.warp > 0; }
   bool has_dot(DotKind kind) const { return (dots & dot_bit(kind)) != 0; }

@@ -76,7 +76,7 @@ Tensor places_of(const Keys& keys, int64_t n) {
 }
 
 // Fewer elements, or fewer for each that is wanted, are sorted as soon as they are left out.
-constexpr int64_t kGroupedMin = 4096;
+constexpr int64_t kGroupedMin = 512;
 constexpr int64_t kGroupedShare = 16;
 constexpr int64_t kGroupsStep = 16;  // whole vectors
 

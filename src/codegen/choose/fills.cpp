@@ -24,6 +24,11 @@ int64_t place_across(const Editor& edit, const UOp& stage) {
   return -1;
 }
 
+// What a stage copies, where it copies: around what is padded it has zeros.
+const UOp& loaded(const UOp& value) {
+  return value.op() == Op::Where ? value.src(1) : value;
+}
+
 }  // namespace
 
 void fill_with_lanes(Editor& edit, const UOp& stage) {
@@ -39,9 +44,9 @@ void fill_with_lanes(Editor& edit, const UOp& stage) {
 void fill_along(Editor& edit, const Option& stage) {
   edit.apply(stage);
   for (const UOp& u : topological(edit.now().roots)) {
-    if (u.op() != Op::Stage || u.src(0).op() != Op::Load) continue;
-    if (u.src(0).src(0).int_arg() != stage.amount) continue;
-    const UOp& load = u.src(0);
+    if (u.op() != Op::Stage) continue;
+    const UOp& load = loaded(u.src(0));
+    if (load.op() != Op::Load || load.src(0).int_arg() != stage.amount) continue;
     const ViewArg& view = load.view_arg();
     for (size_t i = 0; i < view.shape.size(); ++i) {
       const auto sum = affine(load.src(1 + i));
@@ -58,6 +63,9 @@ void fill_along(Editor& edit, const Option& stage) {
         return;
       }
     }
+    // Rows that are shorter than a vector: elements of as many of them, one by one.
+    if (const int64_t across = place_across(edit, u); across >= 0) edit.kind(OptionKind::Vec, across);
+    return;
   }
 }
 

@@ -20,9 +20,18 @@ struct Leaf {
   uint32_t a = 0, b = 0, c = 0, d = 0;
 };
 
+// The last leaf of the basic ones, or of the extended.  Asked once: in a virtual machine each cpuid
+// is an exit to its host, some 20 us.
+uint32_t last_leaf(uint32_t of) {
+  constexpr uint32_t kExtended = 0x80000000u;
+  static const uint32_t basic = __get_cpuid_max(0, nullptr);
+  static const uint32_t extended = __get_cpuid_max(kExtended, nullptr);
+  return of & kExtended ? extended : basic;
+}
+
 Leaf leaf(uint32_t number, uint32_t sub = 0) {
   Leaf l;
-  if (!__get_cpuid_count(number, sub, &l.a, &l.b, &l.c, &l.d)) return {};
+  if (number <= last_leaf(number)) __cpuid_count(number, sub, l.a, l.b, l.c, l.d);
   return l;
 }
 
@@ -46,7 +55,7 @@ void detect_dots(CpuFacts& facts) {
 }
 
 std::string brand_string() {
-  if (__get_cpuid_max(0x80000000u, nullptr) < 0x80000004u) return "unknown x86-64 processor";
+  if (last_leaf(0x80000000u) < 0x80000004u) return "unknown x86-64 processor";
   char text[49] = {};
   for (uint32_t i = 0; i < 3; ++i) {
     const Leaf l = leaf(0x80000002u + i);
@@ -111,7 +120,7 @@ CpuFacts cpu_facts() {
   read_kind(facts);
   facts.isa = detect_isa();
   detect_dots(facts);
-  const bool has_twin = __get_cpuid_max(0x80000000u, nullptr) >= 0x8000001Du;
+  const bool has_twin = last_leaf(0x80000000u) >= 0x8000001Du;
   if (!has_twin || !read_caches(0x8000001Du, facts)) read_caches(4, facts);
   facts.cores = available_cores();
   return facts;
