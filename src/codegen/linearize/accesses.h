@@ -28,7 +28,7 @@ class Accesses {
         apart_(apart),
         are_final_(are_final) {}
 
-  // What a Load reads, or an Index of its stage; zero outside.
+  // What a Load reads, or an Index of its stage; zero where of_read says that it is outside.
   LinearId read(const UOp& node);
   // Where a stage that is filled lies.
   LinearId base_of(const UOp& stage);

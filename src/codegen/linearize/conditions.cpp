@@ -96,7 +96,8 @@ const std::vector<UOp>& Conditions::of_read(const UOp& node) {
   std::vector<UOp>& all = at->second;
   if (!is_new) return all;
   if (node.op() == Op::Load) add_range_conditions(node, false, all);
-  if (node.op() != Op::Index) return all;
+  // Scratch of a thread's own is read on behind a size that the run knows (has_room).
+  if (node.op() != Op::Index || !node.src(0).stage_arg().is_shared) return all;
   const UOp& stage = node.src(0);
   for (size_t i = 1; i < stage.src().size(); ++i) {
     const int64_t room = prover_.bounds_of(stage.src(i).src(0)).hi;

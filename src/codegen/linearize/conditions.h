@@ -24,8 +24,8 @@ class Conditions {
 
   // What is not negative where a comparison of indices holds.
   const UOp& slack(const UOp& comparison);
-  // What must hold for a Load to be in range, or for an Index to be within what its stage has room
-  // for; what the sizes alone prove is left out.
+  // What must hold for a Load to be in range, or for an Index to be within what its group
+  // shares; what the sizes alone prove is left out.
   const std::vector<UOp>& of_read(const UOp& node);
   // The conditions of reads, and of comparisons of indices, that `node` is computed from; but for
   // those of windows that a stage is filled with: its loops would hold all that is made of the
