@@ -44,8 +44,9 @@ UOp in_steps(const Match& m) {
   if (!b.is_const()) {
     const UOp quotient = divided_in_float64(a, b, floors);
     // A remainder of 0 is 0, whatever the quotient is called.
-    return is_quotient ? quotient
-                       : where(equal(b, 0), a.graph().constant(kInt32, 0), remainder(a, quotient, b));
+    return is_quotient
+               ? quotient
+               : where(equal(b, 0), a.graph().constant(kInt32, 0), remainder(a, quotient, b));
   }
   const int64_t divisor = b.const_int();
   if (divisor == 0) return a.graph().constant(kInt32, 0);

@@ -64,7 +64,8 @@ void fill_along(Editor& edit, const Option& stage) {
       }
     }
     // Rows that are shorter than a vector: elements of as many of them, one by one.
-    if (const int64_t across = place_across(edit, u); across >= 0) edit.kind(OptionKind::Vec, across);
+    if (const int64_t across = place_across(edit, u); across >= 0)
+      edit.kind(OptionKind::Vec, across);
     return;
   }
 }
