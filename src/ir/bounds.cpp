@@ -301,7 +301,8 @@ Interval BoundsCache::compute(const UOp& u) const {
   std::array<Interval, 3> of;
   for (size_t i = 0; i < std::min(u.src().size(), of.size()); ++i) of[i] = at(i);
   if (u.op() == Op::Where)
-    for (const size_t i : {size_t{1}, size_t{2}}) of[i] = narrowed(known_, u.src(i), of[i], u.src(0), i == 1);
+    for (const size_t i : {size_t{1}, size_t{2}})
+      of[i] = narrowed(known_, u.src(i), of[i], u.src(0), i == 1);
   return bounds_of_result(u.op(), t, u.src().empty() ? t : u.src(0).dtype(), of);
 }
 
