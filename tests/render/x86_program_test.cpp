@@ -184,7 +184,7 @@ TEST(X86Program, MaskedStridedLoadsTouchNothingBeyondTheirLanes) {
   std::mt19937_64 random(13);
   for (DType d : {kUInt8, kInt16, kFloat32, kInt32, kFloat64})
     for (int64_t lanes : {2, 4, 8, 16, 32})
-      for (int32_t stride : {-2, 2, 3, 4, 7})
+      for (int32_t stride : {-1, -2, -3, 2, 3, 4, 7})
         for (int64_t low : {int64_t{0}, int64_t{1}, lanes / 2})
           for (int64_t high : {int64_t{0}, lanes / 2 + 1, lanes - 1, lanes}) {
             // Only the lanes of the mask are in the buffer.

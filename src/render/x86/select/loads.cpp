@@ -35,7 +35,33 @@ bool loads_by_permuting(Emitter& e, DType dtype, int64_t stride, bool masked) {
   const int64_t size = dtype.bytes(), bytes = dtype.lanes * size;
   if (dtype.lanes == 1 || stride == 1 || bytes < 16) return false;
   if (!e.avx512()) return stride == 2 && size == 4 && !masked;
-  return are_picked(std::abs(stride), dtype.lanes, size) && (!masked || stride > 0);
+  return are_picked(std::abs(stride), dtype.lanes, size);
+}
+
+// Whether lanes lie one after the other from the last on and are turned in a register of AVX2.
+bool loads_turned(Emitter& e, DType dtype, int64_t stride, bool masked) {
+  const int64_t size = dtype.bytes();
+  return !e.avx512() && stride == -1 && dtype.lanes * size >= 16 && (!masked || size >= 4);
+}
+
+// Lanes of a register of 16 or 32 bytes, from the last to the first.
+VReg turned(Emitter& e, VReg value, int64_t lanes, int64_t size) {
+  constexpr int64_t kHalf = 16;  // bytes that are shuffled apart from others
+  constexpr int64_t kHalvesSwapped = 0x4E;
+  const int64_t bytes = lanes * size, width = width_for(bytes), half = std::min(bytes, kHalf);
+  std::vector<std::byte> from(static_cast<size_t>(width), std::byte{0x80});  // zero
+  for (int64_t b = 0; b < bytes; ++b) {
+    const int64_t in_half = b % half, in_lane = in_half % size;
+    from[static_cast<size_t>(b)] = static_cast<std::byte>(half - size - in_half + 2 * in_lane);
+  }
+  const VReg halves =
+      e.rrm(Opcode::vpshufb, width, value, e.pool_reg(e.pool_bytes(std::move(from)), width));
+  return width == kHalf ? halves : e.rri(Opcode::vpermq, width, halves, kHalvesSwapped);
+}
+
+// The mask of AVX-512 whose first lane is the last one's of this.
+VReg turned_mask(Emitter& e, VReg mask, int64_t lanes, int64_t size) {
+  return mask_from_bytes(e, turned(e, mask_to_bytes(e, mask, lanes, size), lanes, 1), lanes, size);
 }
 
 // The lanes' bits from `first` on, each at its place of `places`.
@@ -107,7 +133,9 @@ VReg load_strided(Emitter& e, const LanePlaces& at, VReg mask, std::optional<uin
   const auto element = [&](int64_t lane) { return (at.stride < 0 ? n - 1 - lane : lane) * step; };
   const auto start = [&](int64_t load) { return std::min(load * n, (n - 1) * (step - 1)); };
   const auto load_of = [&](int64_t lane) { return element(lane) / n; };
-  const VReg bits = mask == kNoReg || known ? kNoReg : mask_bits(e, mask, n, size);
+  const bool found = mask != kNoReg && !known;  // by the kernel
+  const VReg in_order = found && at.stride < 0 ? turned_mask(e, mask, n, size) : mask;
+  const VReg bits = found && step > 1 ? mask_bits(e, in_order, n, size) : kNoReg;
   VReg picked = kNoReg;
   for (int64_t load = 0; load < step; ++load) {
     const Mem m = offset_by(e, mem, start(load) * size);
@@ -115,16 +143,17 @@ VReg load_strided(Emitter& e, const LanePlaces& at, VReg mask, std::optional<uin
     VReg under = kNoReg;
     if (mask != kNoReg) {
       uint64_t places = 0, wanted = 0;
-      int64_t first = n;
-      for (int64_t l = n - 1; l >= 0; --l)
+      int64_t first = n;  // in the order of the places
+      for (int64_t l = 0; l < n; ++l)
         if (load_of(l) == load) {
           const uint64_t place = uint64_t{1} << (element(l) - start(load));
           places |= place;
           if (known && (*known >> l & 1)) wanted |= place;
-          first = l;
+          first = std::min(first, element(l) / step);
         }
-      under = known ? make_constant_mask(e, wanted, n, size)
-                    : spread_mask(e, bits, first, places, n, size);
+      under = known       ? make_constant_mask(e, wanted, n, size)
+              : step == 1 ? in_order
+                          : spread_mask(e, bits, first, places, n, size);
     }
     Inst& i = e.emit(Opcode::VLoad, width, whole);
     i.mem = m;
@@ -147,6 +176,15 @@ VReg load_strided(Emitter& e, const LanePlaces& at, VReg mask, std::optional<uin
         static_cast<uint8_t>(size);
   }
   return picked;
+}
+
+VReg load_turned(Emitter& e, const LanePlaces& at, VReg mask) {
+  const int64_t size = at.dtype.bytes(), n = at.dtype.lanes;
+  const Mem mem = lane_address(e, at, n - 1);
+  const VReg whole = mask == kNoReg
+                         ? load_plain(e, at.dtype, mem)
+                         : load_masked(e, at.dtype, mem, turned(e, mask, n, size));
+  return turned(e, whole, n, size);
 }
 
 VReg load_gather(Emitter& e, const LanePlaces& at, VReg mask) {
@@ -181,6 +219,8 @@ VReg load(Emitter& e, const LanePlaces& at, VReg mask, std::optional<uint64_t> k
   if (at.is_indexed() && size >= 4) return load_gather(e, at, mask);
   if (!at.is_indexed() && loads_by_permuting(e, at.dtype, at.stride, masked))
     return load_strided(e, at, mask, known);
+  if (!at.is_indexed() && loads_turned(e, at.dtype, at.stride, masked))
+    return load_turned(e, at, mask);
   const bool apart = at.is_indexed() || (at.dtype.lanes > 1 && at.stride != 1);
   if (apart || (masked && !e.avx512() && size < 4))
     return load_lanes(e, at, masked ? mask_bits(e, mask, at.dtype.lanes, size) : kNoReg);
