@@ -32,6 +32,19 @@ Pixels pixels_of(const Tensor& x, const char* what) {
   return {reshape(permute(x, {0, 2, 3, 1}), {-1, x.shape()[1]}), height, width};
 }
 
+// What a number of a picture takes that is put beside its pixel's others, of what one takes that is
+// looked up alone: a load, a store and a turn in registers for many, a load and its place for each.
+constexpr double kCopiedNumber = 0.25;
+
+// The pixels so that `lookups` of them find their channels fastest: side by side, if that many are
+// worth the copy.
+Pixels for_lookups(Pixels pixels, double lookups) {
+  const Shape& shape = pixels.rows.shape();
+  if (lookups > kCopiedNumber * static_cast<double>(upper_bound(shape[0])))
+    pixels.rows = contiguous(pixels.rows);
+  return pixels;
+}
+
 void check_size(const Ints& size, const char* what) {
   require(
       size.size() == 2 && size[0] > 0 && size[1] > 0 && size[0] <= kSizeMax && size[1] <= kSizeMax,
@@ -192,7 +205,7 @@ RoiPlaces roi_places(const Tensor& x, const Tensor& regions, const RoiAlignOptio
 
 Tensor roi_align(const Tensor& x, const Tensor& regions, const Tensor& batch,
                  const RoiAlignOptions& o) {
-  const Pixels pixels = pixels_of(x, "roi_align");
+  Pixels pixels = pixels_of(x, "roi_align");
   check_size(o.size, "roi_align");
   require(regions.rank() == 2 && regions.shape()[1].value() == 4 && batch.rank() == 1 &&
               decide_equal(batch.shape()[0], regions.shape()[0]),
@@ -217,11 +230,13 @@ Tensor roi_align(const Tensor& x, const Tensor& regions, const Tensor& batch,
     for (Neighbour& one : xs) one.weight = one.weight * unsqueeze(columns.share, {1});
   }
   const Tensor picture = reshape(cast(batch, kInt64), {count, 1, 1});
-  const std::vector<Tensor> parts = weighted(pixels, picture, ys, xs);
+  const Shape each = is_given ? Shape{o.sampling, o.sampling} : o.places;
+  const Dim places = count * each[0] * each[1] * Dim(o.size[0]) * Dim(o.size[1]);
+  const double lookups = 4 * static_cast<double>(upper_bound(places));
+  const std::vector<Tensor> parts = weighted(for_lookups(pixels, lookups), picture, ys, xs);
   Tensor all = parts[0];
   for (size_t i = 1; i < parts.size(); ++i)
     all = o.is_max ? maximum(all, parts[i]) : all + parts[i];
-  const Shape each = is_given ? Shape{o.sampling, o.sampling} : o.places;
   const Shape apart{count, o.size[0], each[0], o.size[1], each[1], x.shape()[1]};
   const Tensor grid = reshape(all, apart);
   const Tensor y = o.is_max ? max(grid, {2, 4}) : is_given ? mean(grid, {2, 4}) : sum(grid, {2, 4});
