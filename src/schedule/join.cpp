@@ -192,6 +192,7 @@ class Joiner {
     const RowTest test(loops, machine_);
     const RowCosts costs(loops, machine_);
     JoinCost cost;
+    double by_element = 0;
     const size_t inputs = values.size();
     // Tiles of rows and operands that are computed are kept in a worker's scratch, of which threads
     // of a group have none.
@@ -200,9 +201,10 @@ class Joiner {
       const OperandCosts operands(loops, test, costs, machine_);
       if (const auto operand = operands.operand_seconds(inputs)) {
         cost[JoinPart::Operand] = *operand;
-      } else if (const auto rows = operands.computed_rows(inputs)) {
+      } else if (const auto rows = operands.computed_rows(values)) {
         cost[rows->is_filtered ? JoinPart::Convolved : JoinPart::Pooled] = rows->filled;
         cost[JoinPart::Panels] = rows->panels;
+        by_element = rows->by_element;
       } else {
         return std::nullopt;
       }
@@ -217,7 +219,7 @@ class Joiner {
         saved_seconds(bytes, machine_) - machine_.launch_seconds;
     const double work = all_work(costs, values);
     cost[JoinPart::Recomputed] =
-        (work - own.work - reader.work + (words ? *words : 0)) / machine_.fma_rate;
+        (work - own.work - reader.work + (words ? *words : 0)) / machine_.fma_rate + by_element;
     cost[JoinPart::Kept] = costs.staging_saves() - own.kept - reader.kept;
     return cost;
   }

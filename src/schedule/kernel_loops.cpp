@@ -76,6 +76,15 @@ RangeSet KernelLoops::walked(const UOp& load) const {
   return set;
 }
 
+bool KernelLoops::has_neighbours(const UOp& load, RangeSet along) const {
+  const ViewArg& view = load.view_arg();
+  for (size_t i = 0; i < view.strides.size(); ++i) {
+    const int64_t stride = view.strides[i];
+    if ((stride == 1 || stride == -1) && (free(load.src(1 + i)) & along)) return true;
+  }
+  return false;
+}
+
 double KernelLoops::walked_bytes(const UOp& load) const {
   return extent(walked(load)) * static_cast<double>(load.dtype().bytes());
 }

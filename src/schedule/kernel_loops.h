@@ -35,6 +35,8 @@ class KernelLoops {
   // The ranges along which a load moves through memory: a stride of 0 repeats.
   RangeSet walked(const UOp& load) const;
   double walked_bytes(const UOp& load) const;
+  // Whether what follows along one of these ranges lies side by side.
+  bool has_neighbours(const UOp& load, RangeSet along) const;
   double stored_bytes(const UOp& store) const;
   // Of the widest value that is computed in lanes.
   double widest_bytes() const;

@@ -73,8 +73,9 @@ std::optional<RangeSet> OperandCosts::rows_of_factor(const UOp& inner, const UOp
   return rows;
 }
 
-std::optional<OperandCosts::ComputedRows> OperandCosts::computed_rows(size_t inputs) const {
-  if (!test_.may_be_one(inputs)) return std::nullopt;
+std::optional<OperandCosts::ComputedRows> OperandCosts::computed_rows(
+    std::span<const UOp> values) const {
+  if (!test_.may_be_one(values.size())) return std::nullopt;
   if (loops_.chooses_by_position()) return std::nullopt;
   std::vector<UOp> reductions;
   RangeSet common = ~RangeSet{0};
@@ -87,9 +88,12 @@ std::optional<OperandCosts::ComputedRows> OperandCosts::computed_rows(size_t inp
   if (!rows || *rows != common || (common & (common + 1))) return std::nullopt;
   // What the rows read is another for each step: a product would want a tile of steps too.
   const RangeSet step = loops_.closed(reductions[1]);
-  for (const UOp& u : topological({&reductions[0], 1}))
-    if (u.op() == Op::Load && (loops_.walked(u) & *rows) && !(loops_.walked(u) & step))
-      return std::nullopt;
+  bool is_apart = false;
+  for (const UOp& u : topological({&reductions[0], 1})) {
+    if (u.op() != Op::Load || !(loops_.walked(u) & *rows)) continue;
+    if (!(loops_.walked(u) & step)) return std::nullopt;
+    is_apart |= is_given(u, values) && !loops_.has_neighbours(u, step);
+  }
   const double row = loops_.extent(std::bit_floor(*rows));
   const auto bytes = static_cast<double>(reductions[1].dtype().bytes());
   const double steps = loops_.extent(step);
@@ -100,6 +104,8 @@ std::optional<OperandCosts::ComputedRows> OperandCosts::computed_rows(size_t inp
   ComputedRows out;
   out.filled =
       loops_.extent(loops_.free(reductions[0]) | loops_.closed(reductions[0])) / machine_.fma_rate;
+  const double lanes = static_cast<double>(machine_.vector_bytes) / loops_.widest_bytes();
+  if (is_apart && !machine_.computes_in_groups()) out.by_element = out.filled * (lanes - 1);
   out.is_filtered = reductions[0].src(0).op() == Op::Mul;
   if (matrix > kPanelsOfCache * cache)
     out.panels =

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 
 #include "cost/machine.h"
 #include "schedule/kernel_loops.h"
@@ -28,8 +29,12 @@ class OperandCosts {
     double filled = 0;  // the windows' steps, on one core
     bool is_filtered = false;
     double panels = 0;  // reading the matrix for each tile, from where it is read then
+    // Loading what the windows are of lane by lane, where memory that was given has the steps that
+    // lanes lie along apart.
+    double by_element = 0;
   };
-  std::optional<ComputedRows> computed_rows(size_t inputs) const;
+  // `values`: by parameter slot.
+  std::optional<ComputedRows> computed_rows(std::span<const UOp> values) const;
 
  private:
   std::optional<RangeSet> rows_of_factor(const UOp& inner, const UOp& outer) const;

@@ -20,13 +20,21 @@ constexpr double kVectorsOfTile = 3;
 // The share of a vector from which on columns of a computed matrix are filled up to it.
 constexpr double kColumnsPadded = 0.5;
 
-// What is read as it lies in memory that the graph was given: a weight is packed for its product,
-// and rows that are computed for it are kept for all of its panels.
-bool is_given(UOp factor, std::span<const UOp> values) {
-  while (factor.op() == Op::Cast) factor = UOp(factor.src(0));
-  if (factor.op() != Op::Load || factor.src(0).op() != Op::Param) return false;
-  const auto slot = static_cast<size_t>(factor.src(0).int_arg());
+}  // namespace
+
+bool is_given(const UOp& load, std::span<const UOp> values) {
+  if (load.op() != Op::Load || load.src(0).op() != Op::Param) return false;
+  const auto slot = static_cast<size_t>(load.src(0).int_arg());
   return slot < values.size() && has_memory(values[slot]);
+}
+
+namespace {
+
+// A weight is packed for its product, and rows that are computed for it are kept for all of its
+// panels.
+bool is_weight(UOp factor, std::span<const UOp> values) {
+  while (factor.op() == Op::Cast) factor = UOp(factor.src(0));
+  return is_given(factor, values);
 }
 
 }  // namespace
@@ -59,7 +67,7 @@ double RowCosts::work_again(std::span<const UOp> values) const {
   for (const UOp& u : loops_.nodes()) {
     if (!is_reduce(u) || u.src(0).op() != Op::Mul || !loops_.is_contraction(u)) continue;
     const auto factors = u.src(0).src();
-    if (std::ranges::any_of(factors, [&](const UOp& f) { return is_given(f, values); })) continue;
+    if (std::ranges::any_of(factors, [&](const UOp& f) { return is_weight(f, values); })) continue;
     for (const UOp& factor : factors)
       for (const UOp& v : topological({&factor, 1}, is_reduce)) {
         const RangeSet repeated = loops_.free(u) & ~loops_.free(v);
@@ -109,8 +117,8 @@ double RowCosts::work_by_element(std::span<const UOp> values) const {
     const RangeSet innermost = std::bit_floor(loops_.free(u));
     for (const bool first : {true, false}) {
       const UOp rows = u.src(0).src(first ? 0 : 1), matrix = u.src(0).src(first ? 1 : 0);
-      const bool is_of_given = is_given(matrix, values);
-      if (!is_of_given && (is_given(rows, values) || !(loops_.free(matrix) & innermost) ||
+      const bool is_of_given = is_weight(matrix, values);
+      if (!is_of_given && (is_weight(rows, values) || !(loops_.free(matrix) & innermost) ||
                            (loops_.free(rows) & innermost)))
         continue;
       const double columns = loops_.extent(loops_.free(matrix) & ~loops_.free(rows)) / lanes;

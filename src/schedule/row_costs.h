@@ -13,6 +13,9 @@ namespace tiny {
 
 inline constexpr double kComputedRows = 14;  // rows of a tile that are computed before a product
 
+// Whether a load reads memory that the graph was given, as it lies.  `values`: by parameter slot.
+bool is_given(const UOp& load, std::span<const UOp> values);
+
 class RowCosts {
  public:
   // Both must outlive it.

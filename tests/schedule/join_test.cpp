@@ -92,7 +92,8 @@ TEST(JoinCost, PartsAreSavedOrPaid) {
 TEST_F(JoinTest, WindowsWithAFilterStayInRowsAndOthersDoNot) {
   Window same;
   same.before = same.after = {1, 1};
-  const Tensor x = given({1, 64, 28, 28});
+  // Channels lie side by side, as they will in what is computed before.
+  const Tensor x = permute(given({1, 28, 28, 64}), {0, 3, 1, 2});
   const auto parts = [&](const Tensor& window, int32_t cores) {
     const Tensor y = conv(window, given({32, 64, 1, 1}), Tensor(), Window());
     const UOp wanted = y.graph().make(Op::Contiguous, {y.node()});
@@ -115,6 +116,10 @@ TEST_F(JoinTest, WindowsWithAFilterStayInRowsAndOthersDoNot) {
     EXPECT_EQ(pooled.cost[JoinPart::Convolved], 0);
     EXPECT_EQ(pooled.cost[JoinPart::Pooled], filtered.cost[JoinPart::Convolved]);
     EXPECT_FALSE(pooled.joined);
+    // Where memory has them apart, as at a graph's border, each would be loaded for itself.
+    const JoinTrial apart = parts(
+        conv(given({1, 64, 28, 28}), given({64, 1, 3, 3}), Tensor(), same.with_groups(64)), cores);
+    EXPECT_FALSE(apart.joined);
   }
 }
 
