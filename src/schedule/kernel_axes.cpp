@@ -133,6 +133,10 @@ double KernelAxes::distance_along(AxisOfNode at) const {
   return elements;
 }
 
+bool KernelAxes::are_given_rows(const UOp& u) const {
+  return is_given(u) && distance_along({u, shape_of(u).size() - 1}) == 1;
+}
+
 // Whether a product is summed along several axes that lie, in both factors, outside of fewer
 // elements of the factor's own.  Axes along which windows overlap count for nothing.
 bool KernelAxes::is_summed_over_positions(const UOp& reduce) const {

@@ -45,6 +45,9 @@ class KernelAxes {
   const UOp* weights_of(const UOp& reduce) const;
   // The axis of `u` along which the columns of the contraction run that its kernel ends with.
   Axis columns_of(const UOp& u) const;
+  // Whether a value is movement of memory that the graph was given and has its last axis as
+  // innermost one.
+  bool are_given_rows(const UOp& u) const;
   // Of a product that is summed over positions, images and their pixels, as the gradient of weights
   // is (A^T B), for each factor that is computed the longest axis of its own: each step reads
   // along it anew.

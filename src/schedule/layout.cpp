@@ -7,6 +7,7 @@
 
 #include "schedule/kernel_axes.h"
 #include "schedule/schedule.h"
+#include "schedule/window_rows.h"
 #include "shape/shape.h"
 #include "shape/winograd.h"
 
@@ -17,6 +18,9 @@ namespace {
 constexpr double kContraction = 1;  // what a vote counts
 constexpr double kReduction = 0.5;
 constexpr double kFollower = 0.5;
+// Lanes of what lies apart are loaded one by one, which no contraction that reads the result makes
+// up for.
+constexpr double kGivenRows = 1.5;
 // Rows that start so many bytes apart fall into the same sets of a cache, or every second one does
 // (a stride of two reads those); a line more sets them apart.
 constexpr int64_t kSetsBytes = 2048;
@@ -26,8 +30,8 @@ constexpr uint64_t kNoAxis = uint64_t{1} << 63;
 
 class LayoutChoice {
  public:
-  LayoutChoice(Decision& decision, std::span<const UOp> outputs)
-      : decision_(decision), axes_(decision), fixed_(decision.stored.size()) {
+  LayoutChoice(Decision& decision, std::span<const UOp> outputs, const Target& target)
+      : decision_(decision), target_(target), axes_(decision), fixed_(decision.stored.size()) {
     for (const UOp& out : outputs) {
       UOp base = out;
       fixed_[base.id()] = 1;
@@ -70,6 +74,7 @@ class LayoutChoice {
     votes.resize(shape.size());
     const Axis columns = axes_.columns_of(u);
     if (columns) votes[*columns] += kContraction;
+    if (const Axis rows = given_rows(u)) votes[*rows] += kGivenRows;
     size_t best = last;
     const auto wins = [&](size_t i) {  // how it is written decides between as many votes
       return votes[i] > votes[best] || (votes[i] == votes[best] && i == columns);
@@ -93,6 +98,31 @@ class LayoutChoice {
     if (gap > 0 || apart > 0) decision_.elements.emplace(u.node(), stride);
     decision_.layouts.emplace(u.node(), std::move(view));
     return best;
+  }
+
+  // The axis of `u` along which its kernel reduces windows that move along rows of memory that the
+  // graph was given.
+  Axis given_rows(const UOp& u) const {
+    for (size_t axis = 0; axis < shape_of(u).size(); ++axis)
+      if (extent(u, axis) >= KernelAxes::extent_min(u) && are_given_rows({u, axis})) return axis;
+    return std::nullopt;
+  }
+  bool are_given_rows(AxisOfNode from) const {
+    const uint64_t visit = from.node.graph().next_visit();
+    std::vector<AxisOfNode> stack{std::move(from)};
+    for (bool first = true; !stack.empty(); first = false) {
+      const AxisOfNode at = std::move(stack.back());
+      stack.pop_back();
+      if (!at.axis || (!first && axes_.is_buffer(at.node))) continue;
+      if (std::exchange(at.node.node()->visit, visit) == visit) continue;
+      if (at.node.op() == Op::ReduceAxis) {
+        const auto rows = window_rows(at.node);
+        return rows && rows->axis == at.axis && axes_.are_given_rows(rows->source());
+      }
+      for (size_t i = KernelAxes::sources(at.node); i-- > 0;)
+        stack.push_back(KernelAxes::below(at, i));
+    }
+    return false;
   }
 
   // How many of the outermost axes number values that are stored side by side in time: one kernel
@@ -176,10 +206,15 @@ class LayoutChoice {
     return true;
   }
 
-  // A gradient of weights votes for the columns of what it reads, another contraction for the
-  // longest axis that it reduces, a row reduction for its last if that is not short; false if no
-  // such axis was found.
+  // Windows that set lanes along rows apart vote for channels.  A gradient of weights votes for the
+  // columns of what it reads, another contraction for the longest axis that it reduces, a row
+  // reduction for its last if that is not short; false if no such axis was found.
   bool vote_of_reduction(const UOp& reduce) {
+    if (const auto rows = window_rows(reduce);
+        rows && apart_cost(*rows, target_) > turned_cost(*rows, target_))
+      if (const auto channels = channels_of(*rows);
+          channels && follow({rows->source(), channels}, kContraction))
+        return true;
     bool found = false;
     const std::array<Axis, 2> columns = axes_.columns_of_gradient(reduce);
     for (size_t factor = 0; factor < 2; ++factor)
@@ -240,6 +275,7 @@ class LayoutChoice {
   }
 
   Decision& decision_;
+  const Target& target_;
   KernelAxes axes_;
   std::vector<uint8_t> fixed_;
   NodeTable<std::vector<double>> votes_;  // per axis
@@ -248,8 +284,8 @@ class LayoutChoice {
 
 }  // namespace
 
-void choose_layouts(Decision& decision, std::span<const UOp> outputs) {
-  if (!decision.order.empty()) LayoutChoice(decision, outputs).run();
+void choose_layouts(Decision& decision, std::span<const UOp> outputs, const Target& target) {
+  if (!decision.order.empty()) LayoutChoice(decision, outputs, target).run();
 }
 
 }  // namespace tiny

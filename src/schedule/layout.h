@@ -5,7 +5,9 @@
 // reduces, the writer for the axis along which its columns run, so that a chain of convolutions
 // settles on channels last.  The gradient of weights is summed over images and pixels: it votes for
 // the columns of both its factors.  What neither reads nor writes a contraction takes the axis that
-// its readers have; between as many votes the writer's columns decide.
+// its readers have; between as many votes the writer's columns decide.  Windows of which nothing is
+// repeated (depthwise convolutions, poolings) want rows where they move along rows of memory that
+// the graph was given, and else channels where they move by more than one.
 #pragma once
 
 #include <span>
@@ -14,6 +16,6 @@
 
 namespace tiny {
 
-void choose_layouts(Decision& decision, std::span<const UOp> outputs);
+void choose_layouts(Decision& decision, std::span<const UOp> outputs, const Target& target);
 
 }  // namespace tiny

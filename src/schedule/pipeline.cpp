@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "schedule/rewrite/copy_windowed.h"
 #include "schedule/rewrite/drop_aliases.h"
 #include "schedule/rewrite/form_fma.h"
 #include "schedule/rewrite/onehot.h"
@@ -82,6 +83,10 @@ ChangedGraph walked(Roots roots, const Context& context) {
                       : unchanged(roots);
 }
 
+ChangedGraph windowed(Roots roots, const Context& context) {
+  return copy_windowed(roots, context.machine);
+}
+
 ChangedGraph stored_outputs(Roots roots, const Context& context) {
   return copy_what_is_stored(roots, context.outputs);
 }
@@ -142,6 +147,8 @@ constexpr GraphPass kGraphPasses[] = {
    "after all that decides which constants products read"},
   {"copy_walked", kGraph, kPrograms, any_node, walked, {"pack_constants"},
    "after packing: what it has laid out is no longer read where it lies"},
+  {"copy_windowed", kGraph, kAlways, is_reduction, windowed, {"rewrite_winograd", "pack_constants"},
+   "after all that changes what convolutions read"},
   {"compute_packed", kGraph, kPrograms, any_node, compute_constants,
    {"rewrite_winograd", "pack_constants", "copy_walked"},
    "after the passes that say in which order constants are to lie"},

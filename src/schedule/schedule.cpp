@@ -93,7 +93,7 @@ Schedule make_schedule(std::span<const UOp> outputs, const Machine& target, bool
   Joins made;
   if (fusion) {
     made = join_kernels(decision, lowered, outputs, target, joins);
-    choose_layouts(decision, outputs);
+    choose_layouts(decision, outputs, target);
   }
   const auto set_body = [&](ScheduledKernel& kernel, const UOp& stored) {
     kernel.scan = decision.bodies.of(stored);

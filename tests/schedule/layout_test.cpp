@@ -132,6 +132,30 @@ TEST_F(LayoutTest, ChannelsOfADepthwiseConvolutionStayLast) {
   check(y);
 }
 
+// A depthwise convolution at a graph's border slides along the rows that it was given, whatever the
+// product that reads it would like; strided windows of what is computed have lanes of channels.
+TEST_F(LayoutTest, WindowsOfGivenRowsStayRowsAndStridedOnesDoNot) {
+  const auto depthwise = [&](const Tensor& x, int64_t kernel, int64_t stride) {
+    Window w;
+    w.before = w.after = {kernel / 2, kernel / 2};
+    w.strides = {stride, stride};
+    const int64_t channels = x.shape()[1].value();
+    return conv(x, given({channels, 1, kernel, kernel}), Tensor(), w.with_groups(channels));
+  };
+  const auto pointwise = [&](const Tensor& x) {
+    return conv(x, given({24, x.shape()[1].value(), 1, 1}), Tensor(), Window());
+  };
+  const Tensor given_rows = pointwise(depthwise(given({1, 16, 20, 18}), 3, 1));
+  EXPECT_EQ(strides(given_rows).front(), (Ints{5760, 360, 360, 18, 1, 1, 1, 1}));
+  check(given_rows);
+  const Tensor given_apart = pointwise(depthwise(given({1, 16, 20, 18}), 3, 2));
+  EXPECT_EQ(strides(given_apart).front(), (Ints{1440, 90, 90, 9, 1, 1, 1, 1}));
+  check(given_apart);
+  const Tensor computed = depthwise(pointwise(given({1, 16, 20, 18})), 7, 2);
+  EXPECT_EQ(strides(computed).front(), (Ints{8640, 8640, 1, 432, 24, 24, 24, 24}));
+  check(computed);
+}
+
 TEST_F(LayoutTest, TheSlicesOfAConcatenationShareItsLayout) {
   const Tensor x = conv3(given({1, 8, 6, 7}), 16);
   const Tensor parts[] = {conv3(x, 16), conv3(x, 8)};

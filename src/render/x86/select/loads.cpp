@@ -181,9 +181,8 @@ VReg load_strided(Emitter& e, const LanePlaces& at, VReg mask, std::optional<uin
 VReg load_turned(Emitter& e, const LanePlaces& at, VReg mask) {
   const int64_t size = at.dtype.bytes(), n = at.dtype.lanes;
   const Mem mem = lane_address(e, at, n - 1);
-  const VReg whole = mask == kNoReg
-                         ? load_plain(e, at.dtype, mem)
-                         : load_masked(e, at.dtype, mem, turned(e, mask, n, size));
+  const VReg whole = mask == kNoReg ? load_plain(e, at.dtype, mem)
+                                    : load_masked(e, at.dtype, mem, turned(e, mask, n, size));
   return turned(e, whole, n, size);
 }
 
