@@ -12,6 +12,7 @@
 #include "codegen/linear/interleave.h"
 #include "codegen/linear/linear_passes.h"
 #include "codegen/linear/merge_barriers.h"
+#include "codegen/linear/order_sums.h"
 #include "codegen/linear/overlap.h"
 #include "codegen/linear/partial_sums.h"
 #include "codegen/linear/polls.h"
@@ -228,7 +229,10 @@ CodegenResult generate(const Kernel& kernel, const Machine& target,
   }
   if (options.verify) verify_hazards(result.program);
   if (result.program.grouped || target.computes_in_groups()) return result;
-  interleave(result.program, target);  // of what the passes have left
+  order_sums(result.program, target);  // of what the passes have left
+  if (options.verify) verify(result.program);
+  log.done("order_sums", linear);
+  interleave(result.program, target);
   if (options.verify) verify(result.program);
   log.done("interleave", linear);
   // Last: what is counted in a loop stays there.

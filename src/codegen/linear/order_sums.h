@@ -1,0 +1,17 @@
+// The order in which the sums of a register tile are added to.
+//
+// Codegen adds the terms of one step to all sums, then those of the next.  What steps share (rows
+// that the taps of a window read again) waits in registers beside all the sums from step to step.
+// Where that does not fit the target's registers, each sum takes its steps one after the other, and
+// what it shares with its neighbour is soon done with.  Each sum's own order stays, and so do its
+// bits.
+#pragma once
+
+#include "ir/linear.h"
+#include "ir/target.h"
+
+namespace tiny {
+
+void order_sums(LinearProgram& program, const Target& target);
+
+}  // namespace tiny
