@@ -38,8 +38,8 @@ bool uses_float64(const LinearProgram& program) {
 
 class OpenClBackend : public Backend {
  public:
-  OpenClBackend(const Flags& flags, int64_t number)
-      : device_(make_opencl_device(number, flags.memory_kept)),
+  OpenClBackend(const Flags& flags, const DeviceNumber& which)
+      : device_(make_opencl_device(which, flags.memory_kept)),
         machine_(machine_of(device_->facts())) {}
   Device& device() override { return *device_; }
   const Machine& machine() const override { return machine_; }
@@ -73,8 +73,8 @@ BackendInfo info_of(const opencl::Facts& facts) {
 
 }  // namespace
 
-std::unique_ptr<Backend> make_opencl_backend(const Flags& flags, int64_t number) {
-  return std::make_unique<OpenClBackend>(flags, number);
+std::unique_ptr<Backend> make_opencl_backend(const Flags& flags, const DeviceNumber& which) {
+  return std::make_unique<OpenClBackend>(flags, which);
 }
 
 std::vector<BackendInfo> list_opencl_backends() {

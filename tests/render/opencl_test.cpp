@@ -14,7 +14,7 @@ namespace {
 
 // The first device, or null where there is none.
 std::unique_ptr<OpenClDevice> open_device() {
-  return opencl_devices().empty() ? nullptr : make_opencl_device(0, 0);
+  return opencl_devices().empty() ? nullptr : make_opencl_device({0}, 0);
 }
 
 class RenderOpenCl : public ::testing::Test {

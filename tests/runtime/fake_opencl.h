@@ -26,6 +26,7 @@ struct Driver {
   std::string log;    // of the compiler
   int64_t live = 0;   // objects that were not released
   size_t group = 64;  // what a compiled kernel may have
+  cl_uint units = 2;  // of each device
   std::vector<std::string> options;
 };
 Driver& driver();
