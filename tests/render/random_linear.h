@@ -14,6 +14,8 @@
 
 #include <sys/mman.h>
 
+#include <array>
+#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <deque>

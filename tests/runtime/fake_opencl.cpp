@@ -118,6 +118,8 @@ FAKE cl_int clGetDeviceInfo(cl_device_id id, cl_device_info what, size_t size, v
       return number(size_t{1024});
     case CL_DEVICE_MAX_COMPUTE_UNITS:
       return number(units_of(id));
+    case CL_DEVICE_TYPE:
+      return number(driver().type);
     case CL_DEVICE_AVAILABLE:
     case CL_DEVICE_COMPILER_AVAILABLE:
     case CL_DEVICE_ENDIAN_LITTLE:
@@ -229,8 +231,9 @@ FAKE cl_int clGetKernelWorkGroupInfo(cl_kernel, cl_device_id, cl_kernel_work_gro
   return give(&driver().group, sizeof driver().group, size, out, needed);
 }
 FAKE cl_int clEnqueueNDRangeKernel(cl_command_queue, cl_kernel, cl_uint, const size_t*,
-                                   const size_t*, const size_t*, cl_uint, const cl_event*,
+                                   const size_t*, const size_t* local, cl_uint, const cl_event*,
                                    cl_event*) {
+  driver().items.push_back(*local);
   return called(__func__);
 }
 

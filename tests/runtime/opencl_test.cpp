@@ -211,6 +211,18 @@ TEST_F(OpenCl, APartHasItsShareOfTheUnits) {
   }
 }
 
+// A processor's compiler makes loops of a group's items, inside of those that the kernel has.
+TEST_F(OpenCl, ItemsOfAProcessorAreAlone) {
+  const Code code = code_of("k");
+  for (const cl_device_type type : {CL_DEVICE_TYPE_GPU, CL_DEVICE_TYPE_CPU}) {
+    driver().type = type;
+    const auto device = make_opencl_device({0}, kKept);
+    const std::vector<Ref<Executable>> loaded = device->load({&code, 1});
+    device->launch(nullptr, {loaded[0].get(), {}, {}, 0, 1000}, StopSignal());
+  }
+  EXPECT_EQ(driver().items, (std::vector<size_t>{64, 1}));
+}
+
 TEST_F(OpenCl, WorkThatIsToEndIsNotGiven) {
   const auto device = make_opencl_device({0}, kKept);
   const Ref<Queue> queue = device->make_queue();

@@ -98,6 +98,8 @@ Facts facts_of(const Functions& cl, cl_platform_id platform, cl_device_id id, st
   const auto kinds =
       fact_of<cl_device_type>(cl, id, CL_DEVICE_TYPE) & ~cl_device_type{CL_DEVICE_TYPE_DEFAULT};
   facts.is_processor = kinds == CL_DEVICE_TYPE_CPU;
+  facts.vector_bytes = static_cast<int32_t>(
+      fact_of<cl_uint>(cl, id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT) * sizeof(cl_float));
   facts.has_float64 = has_float64(cl, id);
   facts.rounds_divisions =
       rounds_divisions(fact_of<cl_device_fp_config>(cl, id, CL_DEVICE_SINGLE_FP_CONFIG));

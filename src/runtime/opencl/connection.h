@@ -25,6 +25,7 @@ struct Facts {
   int64_t group_threads = 0;
   int64_t units = 0;          // that run groups
   bool is_processor = false;  // of all kinds that a device can be, and nothing else
+  int32_t vector_bytes = 0;   // of what it adds at once: its native vectors of float32
   bool has_float64 = false;
   bool rounds_divisions = false;  // of float32, correctly
 };
