@@ -347,12 +347,14 @@ bool take(std::string_view& left, char mark) {
 // What follows a kind's name; false where that is not how devices are named.
 bool read_number(std::string_view text, Many many, DeviceNumber& out) {
   if (text.empty()) return true;
-  if (!take(text, ':') || (out.number = take_number(text)) < 0) return false;
+  if (!take(text, ':')) return false;
+  out.number = take_number(text);
   if (many == Many::Parts && take(text, '.')) {
-    if ((out.part = take_number(text)) < 0 || !take(text, '/')) return false;
-    if ((out.parts = take_number(text)) < 0) return false;
+    out.part = take_number(text);
+    if (!take(text, '/')) return false;
+    out.parts = take_number(text);
   }
-  return text.empty();
+  return text.empty() && std::min({out.number, out.part, out.parts}) >= 0;
 }
 
 DeviceName parse_device(const std::string& device) {

@@ -214,7 +214,8 @@ TEST_F(OpenCl, APartHasItsShareOfTheUnits) {
 // A processor's compiler makes loops of a group's items, inside of those that the kernel has.
 TEST_F(OpenCl, ItemsOfAProcessorAreAlone) {
   const Code code = code_of("k");
-  for (const cl_device_type type : {CL_DEVICE_TYPE_GPU, CL_DEVICE_TYPE_CPU}) {
+  constexpr cl_device_type kTypes[] = {CL_DEVICE_TYPE_GPU, CL_DEVICE_TYPE_CPU};
+  for (const cl_device_type type : kTypes) {
     driver().type = type;
     const auto device = make_opencl_device({0}, kKept);
     const std::vector<Ref<Executable>> loaded = device->load({&code, 1});

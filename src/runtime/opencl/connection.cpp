@@ -137,7 +137,7 @@ std::vector<FoundDevice> find_devices(const Functions& cl) {
       continue;
     for (cl_device_id id : ids) {
       const std::string name = found.empty() ? "opencl" : cat("opencl:", found.size());
-      found.push_back({id, facts_of(cl, platform, id, name)});
+      found.push_back({platform, id, facts_of(cl, platform, id, name)});
     }
   }
   return found;
@@ -176,8 +176,7 @@ void Connection::become_part(const DeviceNumber& which) {
     if (i != own) functions_.clReleaseDevice(parts[i]);
   is_part_ = true;
   found_.id = parts[own];
-  const auto platform = fact_of<cl_platform_id>(functions_, found_.id, CL_DEVICE_PLATFORM);
-  found_.facts = facts_of(functions_, platform, found_.id,
+  found_.facts = facts_of(functions_, found_.platform, found_.id,
                           cat("opencl:", which.number, ".", which.part, "/", which.parts));
 }
 

@@ -32,6 +32,7 @@ struct Facts {
 
 // Each device of each platform, in the order in which they are numbered.
 struct FoundDevice {
+  cl_platform_id platform = nullptr;
   cl_device_id id = nullptr;
   Facts facts;
 };
