@@ -4,8 +4,9 @@
 
      data_parallel cpu                            one device
      data_parallel cuda cuda:1                    two
-     data_parallel cpu cpu                        two partitions of the processor: a context with a
-   thread each mpirun -n 4 data_parallel --mpi cpu          four processes, with libtiny_mpi.so
+     data_parallel opencl:0.0/2 opencl:0.1/2      two halves of one
+     data_parallel cpu cpu                        two partitions of the processor, a thread each
+     mpirun -n 4 data_parallel --mpi cpu          four processes, with libtiny_mpi.so
 
    It prints the loss of each step and, at the end, what the parameters of each device come to. */
 #include <stdint.h>

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <iterator>
+#include <string_view>
 #include <utility>
 
 #include "base/error.h"
@@ -243,7 +244,7 @@ class NullBackend : public Backend {
 
 constexpr const char* kNoC = "this build of the library writes no C (TINY_C was OFF)";
 
-std::unique_ptr<Backend> make_cpu(const Flags& flags, int64_t) {
+std::unique_ptr<Backend> make_cpu(const Flags& flags, const DeviceNumber&) {
   const CpuFacts facts = cpu_facts();
   const CpuIsa isa = limit_isa(facts.isa, flags.isa);
   if (isa != CpuIsa::None) return std::make_unique<CpuBackend>(flags, facts, isa);
@@ -251,20 +252,20 @@ std::unique_ptr<Backend> make_cpu(const Flags& flags, int64_t) {
   return std::make_unique<InterpreterBackend>(flags, make_interpreter_device());
 }
 
-std::unique_ptr<Backend> make_interpreter(const Flags& flags, int64_t) {
+std::unique_ptr<Backend> make_interpreter(const Flags& flags, const DeviceNumber&) {
   return std::make_unique<InterpreterBackend>(flags, make_interpreter_device());
 }
 
-std::unique_ptr<Backend> make_far(const Flags& flags, int64_t) {
+std::unique_ptr<Backend> make_far(const Flags& flags, const DeviceNumber&) {
   return std::make_unique<InterpreterBackend>(flags, make_far_device());
 }
 
-std::unique_ptr<Backend> make_c(const Flags& flags, int64_t) {
+std::unique_ptr<Backend> make_c(const Flags& flags, const DeviceNumber&) {
   require(has_c_renderer(), Status::Unsupported, "the device \"c\": ", kNoC);
   return std::make_unique<CBackend>(flags);
 }
 
-std::unique_ptr<Backend> make_null(const Flags& flags, int64_t) {
+std::unique_ptr<Backend> make_null(const Flags& flags, const DeviceNumber&) {
   return std::make_unique<NullBackend>(flags);
 }
 
@@ -296,52 +297,83 @@ BackendInfo far_info() {
 // A kind of device: how one is made, and what there is of it.
 struct BackendKind {
   const char* name;
-  std::unique_ptr<Backend> (*make)(const Flags& flags, int64_t number);
-  bool has_many;            // numbers; else there is 0 alone
+  std::unique_ptr<Backend> (*make)(const Flags& flags, const DeviceNumber& which);
+  enum class Many : uint8_t { One, Numbers, Parts } many;  // Parts: numbers, and parts of each
   const char* description;  // of one that is always there, or of those that no driver was asked for
   BackendInfo (*info)();    // of one that may not be; may be null
   std::vector<BackendInfo> (*ask)();  // a driver, which is opened for that; may be null
 };
+using Many = BackendKind::Many;
 constexpr BackendKind kKinds[] = {
-    {"cpu", make_cpu, false, nullptr, cpu_info, nullptr},
-    {"interp", make_interpreter, false, "interpreter of linear programs, for any processor",
+    {"cpu", make_cpu, Many::One, nullptr, cpu_info, nullptr},
+    {"interp", make_interpreter, Many::One, "interpreter of linear programs, for any processor",
      nullptr, nullptr},
-    {"c", make_c, false, nullptr, c_info, nullptr},
-    {"opencl", make_opencl_backend, true, "devices of OpenCL's drivers", nullptr,
+    {"c", make_c, Many::One, nullptr, c_info, nullptr},
+    {"opencl", make_opencl_backend, Many::Parts, "devices of OpenCL's drivers", nullptr,
      list_opencl_backends},
-    {"cuda", make_cuda_backend, true, "NVIDIA's GPUs, by their driver", nullptr,
+    {"cuda", make_cuda_backend, Many::Numbers, "NVIDIA's GPUs, by their driver", nullptr,
      list_cuda_backends},
-    {"hip", make_text_backend, false, nullptr, hip_info, nullptr},
-    {"metal", make_text_backend, false, nullptr, metal_info, nullptr},
-    {"wgsl", make_text_backend, false, nullptr, wgsl_info, nullptr},
-    {"far", make_far, false, nullptr, far_info, nullptr},
-    {"null", make_null, false, "computes nothing; all before the launch is real", nullptr, nullptr},
+    {"hip", make_text_backend, Many::One, nullptr, hip_info, nullptr},
+    {"metal", make_text_backend, Many::One, nullptr, metal_info, nullptr},
+    {"wgsl", make_text_backend, Many::One, nullptr, wgsl_info, nullptr},
+    {"far", make_far, Many::One, nullptr, far_info, nullptr},
+    {"null", make_null, Many::One, "computes nothing; all before the launch is real", nullptr,
+     nullptr},
 };
 
-// KIND or KIND:N.
+// KIND, KIND:N or KIND:N.P/Q.
 struct DeviceName {
   const BackendKind* kind = nullptr;
-  int64_t number = 0;
+  DeviceNumber which;
 };
+
+// Takes a number from the front of what is left; -1 where none is there.
+int64_t take_number(std::string_view& left) {
+  int64_t number = 0;
+  const char* const begin = left.data();
+  const size_t digits = std::min(left.find_first_not_of("0123456789"), left.size());
+  if (digits == 0) return -1;
+  if (std::from_chars(begin, begin + digits, number).ec != std::errc()) number = INT64_MAX;
+  left.remove_prefix(digits);
+  return number;
+}
+
+bool take(std::string_view& left, char mark) {
+  if (!left.starts_with(mark)) return false;
+  left.remove_prefix(1);
+  return true;
+}
+
+// What follows a kind's name; false where that is not how devices are named.
+bool read_number(std::string_view text, Many many, DeviceNumber& out) {
+  if (text.empty()) return true;
+  if (!take(text, ':')) return false;
+  out.number = take_number(text);
+  if (many == Many::Parts && take(text, '.')) {
+    out.part = take_number(text);
+    if (!take(text, '/')) return false;
+    out.parts = take_number(text);
+  }
+  return text.empty() && std::min({out.number, out.part, out.parts}) >= 0;
+}
+
 DeviceName parse_device(const std::string& device) {
-  const size_t colon = device.find(':');
+  const size_t colon = std::min(device.find(':'), device.size());
   DeviceName out;
   std::vector<std::string> names;
   for (const BackendKind& kind : kKinds) {
     if (device.substr(0, colon) == kind.name) out.kind = &kind;
     names.push_back(kind.name);
   }
-  const char* begin = device.c_str() + (colon == std::string::npos ? device.size() : colon + 1);
-  const char* end = device.c_str() + device.size();
   const bool is_named =
-      colon == std::string::npos ||
-      (begin != end && std::all_of(begin, end, [](char ch) { return ch >= '0' && ch <= '9'; }));
-  require(out.kind && is_named, Status::InvalidArgument, "unknown device \"", device,
+      out.kind && read_number(std::string_view(device).substr(colon), out.kind->many, out.which);
+  require(is_named, Status::InvalidArgument, "unknown device \"", device,
           "\"; known: ", join(names, ", "));
-  if (colon == std::string::npos) return out;
-  if (std::from_chars(begin, end, out.number).ec != std::errc()) out.number = INT64_MAX;
-  require(out.kind->has_many || out.number == 0, Status::Device, "no device \"", device,
-          "\": of each kind there is one, here \"", out.kind->name, ":0\"");
+  require(out.which.part < out.which.parts, Status::InvalidArgument, "device \"", device,
+          "\": parts are numbered from 0, and there is no ", out.which.part, " of ",
+          out.which.parts);
+  require(out.kind->many != Many::One || out.which.number == 0, Status::Device, "no device \"",
+          device, "\": of each kind there is one, here \"", out.kind->name, ":0\"");
   return out;
 }
 
@@ -364,12 +396,13 @@ std::unique_ptr<Backend> make_backend(const Flags& flags) {
   const DeviceName device = parse_device(flags.device);
   check_processor(flags, device.kind->name);
   check_deterministic(flags);
-  return device.kind->make(flags, device.number);
+  return device.kind->make(flags, device.which);
 }
 
 std::string canonical_device(const std::string& device) {
-  const auto [kind, number] = parse_device(device);
-  return number == 0 ? std::string(kind->name) : cat(kind->name, ":", number);
+  const auto [kind, which] = parse_device(device);
+  if (which.parts > 1) return cat(kind->name, ":", which.number, ".", which.part, "/", which.parts);
+  return which.number == 0 ? std::string(kind->name) : cat(kind->name, ":", which.number);
 }
 
 std::vector<BackendInfo> known_backends(Drivers drivers) {

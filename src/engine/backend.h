@@ -10,8 +10,10 @@
 #include "base/flags.h"
 #include "cost/machine.h"
 #include "ir/linear.h"
+#include "runtime/collectives.h"
 #include "runtime/cpu/cpuid.h"
 #include "runtime/device.h"
+#include "runtime/device_number.h"
 
 namespace tiny {
 
@@ -36,6 +38,9 @@ class Backend {
   virtual std::vector<Code> render(std::span<const LinearProgram> programs, Form form) = 0;
   // Whether its code is made to be fast, so that a search among several is worth while.
   virtual bool is_fast() const { return true; }
+  // What the driver has for several devices together, of which this one's is the first; null:
+  // nothing.
+  virtual Ref<Collectives> collectives(std::span<Backend* const>) { return {}; }
   // Error{Device} where the system refuses memory to execute.
   std::vector<LoadedKernel> load(std::span<const Code> codes, const StopSignal& stop);
   // Whether `listing` is the source in the device's language, which is told where C is of others.

@@ -52,6 +52,14 @@ class CudaBackend : public Backend {
       codes.push_back(device_->assemble(units_of(program)));
     return codes;
   }
+  Ref<Collectives> collectives(std::span<Backend* const> backends) override {
+    std::vector<CudaDevice*> devices;
+    for (Backend* one : backends) {
+      if (one->device().driver() != device_->driver()) return {};
+      devices.push_back(static_cast<CudaBackend*>(one)->device_.get());
+    }
+    return device_->collectives(devices);
+  }
   std::string listing(const LinearProgram& program) override {
     return render_ptx(program, target_).text;
   }
@@ -90,8 +98,8 @@ BackendInfo info_of(const CudaFacts& facts, size_t number) {
 
 }  // namespace
 
-std::unique_ptr<Backend> make_cuda_backend(const Flags& flags, int64_t number) {
-  return std::make_unique<CudaBackend>(flags, number);
+std::unique_ptr<Backend> make_cuda_backend(const Flags& flags, const DeviceNumber& which) {
+  return std::make_unique<CudaBackend>(flags, which.number);
 }
 
 std::vector<BackendInfo> list_cuda_backends() {

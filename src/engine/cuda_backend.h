@@ -9,7 +9,7 @@
 
 namespace tiny {
 
-std::unique_ptr<Backend> make_cuda_backend(const Flags& flags, int64_t number);
+std::unique_ptr<Backend> make_cuda_backend(const Flags& flags, const DeviceNumber& which);
 
 // Asks the driver.  One row that says why where there is none.
 std::vector<BackendInfo> list_cuda_backends();

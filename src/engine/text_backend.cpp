@@ -96,7 +96,7 @@ BackendInfo info_of(std::string_view name) {
 
 }  // namespace
 
-std::unique_ptr<Backend> make_text_backend(const Flags& flags, int64_t) {
+std::unique_ptr<Backend> make_text_backend(const Flags& flags, const DeviceNumber&) {
   const Language& language = language_of(flags.device);
   require(language.render != render_wgsl || has_wgsl_renderer(), Status::Unsupported,
           "the device \"wgsl\": ", kNoWgsl);

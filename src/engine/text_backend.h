@@ -10,7 +10,7 @@
 namespace tiny {
 
 // The one that `flags.device` names.
-std::unique_ptr<Backend> make_text_backend(const Flags& flags, int64_t number);
+std::unique_ptr<Backend> make_text_backend(const Flags& flags, const DeviceNumber& which);
 
 BackendInfo hip_info();
 BackendInfo metal_info();

@@ -10,7 +10,7 @@ constexpr const char* kNone =
 
 }  // namespace
 
-std::unique_ptr<Backend> make_cuda_backend(const Flags&, int64_t) {
+std::unique_ptr<Backend> make_cuda_backend(const Flags&, const DeviceNumber&) {
   throw Error(Status::Unsupported, cat("the device \"cuda\": ", kNone));
 }
 

@@ -18,7 +18,7 @@ BackendInfo none_of(const char* name) {
 
 }  // namespace
 
-std::unique_ptr<Backend> make_opencl_backend(const Flags&, int64_t) {
+std::unique_ptr<Backend> make_opencl_backend(const Flags&, const DeviceNumber&) {
   throw Error(Status::Unsupported, cat("the device \"opencl\": ", kNone));
 }
 
@@ -26,7 +26,7 @@ std::vector<BackendInfo> list_opencl_backends() {
   return {{.name = "opencl", .description = "", .available = false, .reason = kNone}};
 }
 
-std::unique_ptr<Backend> make_text_backend(const Flags& flags, int64_t) {
+std::unique_ptr<Backend> make_text_backend(const Flags& flags, const DeviceNumber&) {
   throw Error(Status::Unsupported, cat("the device \"", flags.device, "\": ", kNoText));
 }
 

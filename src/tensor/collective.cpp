@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "engine/backend.h"
 #include "engine/realize.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
@@ -129,6 +131,12 @@ void check(std::span<Tensor* const> tensors) {
   }
 }
 
+// What all come to, divided and in the dtype that was given.
+Tensor finished(Tensor done, DType dtype, int64_t divisor) {
+  if (divisor > 1) done = div(done, number_int(done, divisor));
+  return cast(done, dtype);
+}
+
 // One device's tensor on its way round the ring, in the dtype that it is combined in.
 class Member {
  public:
@@ -176,9 +184,8 @@ class Member {
     };
     const int64_t own = modulo(rank + 1, count);
     if (cut.size(own) > 0) {
-      Tensor done = of_storage(context_, dtype_, {cut.size(own)}, pieces[at(own)]);
-      if (divisor > 1) done = div(done, number_int(done, divisor));
-      done = cast(done, made_of_);
+      Tensor done = finished(of_storage(context_, dtype_, {cut.size(own)}, pieces[at(own)]),
+                             made_of_, divisor);
       tiny::copy({row_major_memory(done), 0, place(own).bytes}, place(own), *context_);
     }
     for (int64_t step = 0; step + 1 < count; ++step)
@@ -210,6 +217,81 @@ class Member {
   Ref<Storage> result_;
 };
 
+// What the devices' driver has for them together; null where it has nothing, and where the order
+// of sums is to be ours.
+Ref<Collectives> library_of(std::span<Tensor* const> tensors, const Processes* processes) {
+  Context& first = tensors[0]->context();
+  if (processes || tensors.size() < 2 || first.flags().deterministic != 0) return {};
+  std::vector<Backend*> backends;
+  for (Tensor* one : tensors) backends.push_back(&one->context().backend());
+  return backends[0]->collectives(backends);
+}
+
+std::optional<CollectiveElement> element_of(DType dtype) {
+  switch (dtype.scalar) {
+    case ScalarType::Int8:
+      return CollectiveElement::Int8;
+    case ScalarType::UInt8:
+      return CollectiveElement::UInt8;
+    case ScalarType::Int32:
+      return CollectiveElement::Int32;
+    case ScalarType::UInt32:
+      return CollectiveElement::UInt32;
+    case ScalarType::Int64:
+      return CollectiveElement::Int64;
+    case ScalarType::UInt64:
+      return CollectiveElement::UInt64;
+    case ScalarType::Float32:
+      return CollectiveElement::Float32;
+    case ScalarType::Float64:
+      return CollectiveElement::Float64;
+    default:
+      return std::nullopt;
+  }
+}
+
+// The greatest and the least are ours: libraries may leave NaN out.
+std::optional<CollectiveSum> sum_of(const Combining& how) {
+  using Combine = decltype(Combining::combine);
+  if (how.combine == static_cast<Combine>(add)) return CollectiveSum::Sum;
+  if (how.combine == static_cast<Combine>(mul)) return CollectiveSum::Product;
+  return std::nullopt;
+}
+
+Argument place_of(const Ref<Storage>& storage) {
+  return Piece{storage}.place();
+}
+
+// All of them reduced by a library; none where there is none, or none that knows the elements or
+// the sum.
+std::vector<Tensor> reduced_by_library(std::span<Tensor* const> tensors, const Combining& how,
+                                       DType wide, const Processes* processes) {
+  const std::optional<CollectiveElement> element = element_of(wide);
+  const std::optional<CollectiveSum> sum = sum_of(how);
+  const int64_t count = element_count(*tensors[0]);
+  if (!element || !sum || count == 0) return {};
+  const Ref<Collectives> library = library_of(tensors, processes);
+  if (!library) return {};
+  std::vector<Ref<Storage>> given, got;
+  std::vector<Argument> from, to;
+  for (Tensor* one : tensors) {
+    Tensor value = cast(*one, wide);
+    given.push_back(row_major_memory(value));
+    got.push_back(one->context().allocate(count * wide.bytes()));
+    from.push_back(place_of(given.back()));
+    to.push_back(place_of(got.back()));
+  }
+  library->all_reduce(from, to, count, *element, *sum);
+  std::vector<Tensor> results;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const Tensor& own = *tensors[i];
+    results.push_back(finished(of_storage(own.context_ref(), wide, const_dims(own.shape()), got[i]),
+                               own.dtype(), how.is_mean ? std::ssize(tensors) : 1));
+    row_major_memory(results.back());
+  }
+  return results;
+}
+
 }  // namespace
 
 std::vector<Tensor> allreduce(std::span<Tensor* const> tensors, const Combining& how,
@@ -221,9 +303,11 @@ std::vector<Tensor> allreduce(std::span<Tensor* const> tensors, const Combining&
   if (processes) require_alike(request_of(0, how.number, tensors), *processes);
   const Ints shape = const_dims(tensors[0]->shape());
   const int64_t count = std::ssize(tensors);
+  const DType wide = dtype.is_narrow_float() ? dtype.computed() : dtype;
+  std::vector<Tensor> results = reduced_by_library(tensors, how, wide, processes);
+  if (!results.empty()) return results;
   std::vector<Member> members;
-  for (Tensor* one : tensors)
-    members.emplace_back(*one, dtype.is_narrow_float() ? dtype.computed() : dtype, count);
+  for (Tensor* one : tensors) members.emplace_back(*one, wide, count);
   const auto member = [&](int64_t i) -> Member& {
     return members[static_cast<size_t>(modulo(i, count))];
   };
@@ -235,7 +319,6 @@ std::vector<Tensor> allreduce(std::span<Tensor* const> tensors, const Combining&
     member(part - 1).finish(part, how, how.is_mean ? all : 1, processes);
   for (int64_t step = 0; step + 1 < count; ++step)
     for (int64_t i = 0; i < count; ++i) member(i).copy(modulo(i - step, count), member(i - 1));
-  std::vector<Tensor> results;
   for (const Member& one : members) results.push_back(one.result(shape));
   return results;
 }
@@ -257,21 +340,33 @@ std::vector<Tensor> allgather(std::span<Tensor* const> tensors, int64_t axis,
   };
   const int64_t rank = processes ? processes->rank() : 0;
   for (Tensor* one : tensors) gathered.push_back(one->context().allocate(bytes * here * count));
-  for (int64_t i = 0; i < here; ++i) {
-    Tensor& own = *tensors[static_cast<size_t>(i)];
-    Piece place = block(i, rank);
-    place.byte_offset += i * bytes;
-    place.bytes = bytes;
-    copy({row_major_memory(own), 0, bytes}, place, own.context());
-  }
-  for (int64_t step = 0; step + 1 < here; ++step)
-    for (int64_t i = 0; i < here; ++i) {
-      const int64_t previous = modulo(i - 1, here), part = modulo(i - 1 - step, here);
-      Piece from = block(previous, rank), to = block(i, rank);
-      from.byte_offset += part * bytes, to.byte_offset += part * bytes;
-      from.bytes = to.bytes = bytes;
-      copy(from, to, tensors[static_cast<size_t>(i)]->context());
+  std::vector<Ref<Storage>> given;
+  for (Tensor* one : tensors) given.push_back(row_major_memory(*one));
+  const Ref<Collectives> library = bytes > 0 ? library_of(tensors, processes) : Ref<Collectives>();
+  if (library) {
+    std::vector<Argument> from, to;
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      from.push_back(place_of(given[i]));
+      to.push_back(place_of(gathered[i]));
     }
+    library->all_gather(from, to, bytes);
+  } else {
+    for (int64_t i = 0; i < here; ++i) {
+      Piece place = block(i, rank);
+      place.byte_offset += i * bytes;
+      place.bytes = bytes;
+      copy({given[static_cast<size_t>(i)], 0, bytes}, place,
+           tensors[static_cast<size_t>(i)]->context());
+    }
+    for (int64_t step = 0; step + 1 < here; ++step)
+      for (int64_t i = 0; i < here; ++i) {
+        const int64_t previous = modulo(i - 1, here), part = modulo(i - 1 - step, here);
+        Piece from = block(previous, rank), to = block(i, rank);
+        from.byte_offset += part * bytes, to.byte_offset += part * bytes;
+        from.bytes = to.bytes = bytes;
+        copy(from, to, tensors[static_cast<size_t>(i)]->context());
+      }
+  }
   for (int64_t step = 0; step + 1 < count; ++step) {
     const int64_t taken = modulo(rank - 1 - step, count);
     exchange(*processes, block(0, modulo(rank - step, count)), block(0, taken));

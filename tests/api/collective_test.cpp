@@ -1,5 +1,7 @@
 // Tensors of several devices combined and gathered: the same bits on each, whatever devices they
-// are.  Of CUDA's devices there are three of the emulated driver, of OpenCL's PoCL's twice.
+// are.  Of CUDA's devices there are three of the emulated driver, of OpenCL's PoCL's twice, and two
+// parts of one.
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <array>
@@ -288,8 +290,120 @@ INSTANTIATE_TEST_SUITE_P(Rings, Collective,
                          ::testing::Values(Ring{"Cpu", {"cpu", "cpu", "cpu", "cpu"}},
                                            Ring{"Mixed", {"cpu", "far", "interp"}},
                                            Ring{"OpenCL", {"opencl", "opencl:1"}},
+                                           Ring{"Parts", {"opencl:0.0/2", "opencl:0.1/2"}},
                                            Ring{"Cuda", {"cuda", "cuda:1", "cuda:2"}}),
                          [](const auto& info) { return std::string(info.param.name); });
+
+// NCCL in the place of the ring: tests/emulation/fake_nccl.cpp, where LD_LIBRARY_PATH names it.
+class CollectiveNccl : public ::testing::Test, protected Members {
+ protected:
+  CollectiveNccl() : library_(dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL)) {}
+  void SetUp() override {
+    if (!fake_.is_there()) GTEST_SKIP() << tiny::testing::kNoFakeCuda;
+    if (!library_ || !dlsym(library_, "fake_nccl_count"))
+      GTEST_SKIP() << "libnccl.so.2 is not the emulated one: set LD_LIBRARY_PATH";
+    fake_.reset();
+    open_all({"cuda", "cuda:1", "cuda:2"});
+    ASSERT_EQ(missing_, "");
+    all_ = floats_of({100}, 100, [](size_t m, int64_t i) {
+      return static_cast<float>(i + 100 * static_cast<int64_t>(m));
+    });
+    for (int64_t i = 0; i < 100; ++i) sum_.push_back(static_cast<float>(3 * i + 300));
+  }
+  void TearDown() override {
+    close_all();
+    if (!library_ || !fake_.is_there() || all_.empty()) return;
+    EXPECT_EQ(count("communicators"), 0);
+    EXPECT_EQ(fake_.left(), "");
+    fake_.reset();
+  }
+  int64_t count(const char* what) const {
+    return reinterpret_cast<int64_t (*)(const char*)>(dlsym(library_, "fake_nccl_count"))(what);
+  }
+  // How often NCCL is asked for sums while `work` is done.
+  template <class Work>
+  int64_t sums_in(const Work& work) const {
+    const int64_t before = count("ncclAllReduce");
+    work();
+    return count("ncclAllReduce") - before;
+  }
+
+  const tiny::testing::Setting devices_{"FAKE_CUDA_DEVICES", "3"};
+  const tiny::testing::FakeCuda fake_;
+  void* library_;
+  Tensors all_;
+  Floats sum_;
+};
+
+TEST_F(CollectiveNccl, SumsAndProductsAreItsOwn) {
+  EXPECT_EQ(sums_in([&] {
+              for (const tiny_tensor* one : reduced(TINY_SUM, all_)) EXPECT_EQ(read(one), sum_);
+            }),
+            3);
+  EXPECT_EQ(sums_in([&] { EXPECT_EQ(read(reduced(TINY_MEAN, all_)[2])[1], 101); }), 3);
+  EXPECT_EQ(sums_in([&] { EXPECT_EQ(read(reduced(TINY_PROD, all_)[1])[1], 1 * 101 * 201); }), 3);
+  EXPECT_EQ(count("communicators"), 3) << "one is made for all calls over the same devices";
+  EXPECT_EQ(read(gathered(all_, 0)[1])[250], 250);
+  EXPECT_EQ(count("ncclAllGather"), 3);
+}
+
+// What NCCL leaves open, does not know or would do in its own order.
+TEST_F(CollectiveNccl, TheRestIsTheRing) {
+  EXPECT_EQ(sums_in([&] { EXPECT_EQ(read(reduced(TINY_REDUCE_MAX, all_)[0])[0], 200); }), 0);
+  Tensors shorts;
+  for (size_t m = 0; m < 3; ++m) shorts.push_back(made<int16_t>(m, TINY_INT16, {2}, {1, 2}));
+  EXPECT_EQ(sums_in([&] {
+              EXPECT_EQ(read<int16_t>(reduced(TINY_SUM, shorts)[1]), (std::vector<int16_t>{3, 6}));
+            }),
+            0);
+  EXPECT_EQ(sums_in([&] {
+              const Tensors twice = {all_[0], all_[0], all_[1]};
+              EXPECT_EQ(read(reduced(TINY_SUM, twice)[2])[1], 1 + 1 + 101);
+            }),
+            0);
+}
+
+TEST_F(CollectiveNccl, WhereResultsAreToBeTheSameBitsTheRingSums) {
+  tiny_options* options = nullptr;
+  ASSERT_EQ(tiny_options_create(&options), TINY_OK);
+  ASSERT_EQ(tiny_options_set_string(options, "device", "cuda"), TINY_OK);
+  ASSERT_EQ(tiny_options_set_int(options, "deterministic", 1), TINY_OK);
+  tiny_context *first = nullptr, *second = nullptr;
+  ASSERT_EQ(tiny_context_create(options, &first), TINY_OK) << tiny_last_error();
+  tiny_options_release(options);
+  ASSERT_EQ(tiny_context_on_device(first, "cuda:1", &second), TINY_OK) << tiny_last_error();
+  const float values[] = {1, 2};
+  const int64_t dims[] = {2};
+  Tensors both(2);
+  ASSERT_EQ(tiny_tensor_from_data(first, TINY_FLOAT32, dims, 1, values, sizeof values, &both[0]),
+            TINY_OK);
+  ASSERT_EQ(tiny_tensor_from_data(second, TINY_FLOAT32, dims, 1, values, sizeof values, &both[1]),
+            TINY_OK);
+  for (tiny_tensor* one : both) keep(one);
+  EXPECT_EQ(sums_in([&] { EXPECT_EQ(read(reduced(TINY_SUM, both)[1]), (Floats{2, 4})); }), 0);
+  tiny_context_release(second);
+  tiny_context_release(first);
+}
+
+// Each call in its turn: the error has NCCL's words, and the next sum has a new communicator.
+TEST_F(CollectiveNccl, ItsErrorsAreTold) {
+  for (const char* call : {"ncclCommInitAll", "ncclGroupStart", "ncclAllReduce", "ncclGroupEnd",
+                           "ncclCommGetAsyncError", "late"}) {
+    {
+      const tiny::testing::Setting fails("FAKE_NCCL_FAIL", call);
+      Tensors outs(3);
+      EXPECT_EQ(tiny_allreduce(all_.data(), 3, TINY_SUM, nullptr, outs.data(), 3),
+                TINY_ERROR_DEVICE)
+          << call;
+      const std::string name = std::string(call) == "late" ? "ncclAllReduce" : call;
+      EXPECT_TRUE(error_has(("NCCL: " + name + ": unhandled cuda error (planted)").c_str()))
+          << tiny_last_error();
+      EXPECT_EQ(outs[0], nullptr);
+    }
+    EXPECT_EQ(read(reduced(TINY_SUM, all_)[2]), sum_) << call;
+    EXPECT_EQ(count("communicators"), 3) << call;
+  }
+}
 
 class CollectiveMistakes : public ::testing::Test, protected Members {
  protected:

@@ -325,6 +325,15 @@ TEST_F(OneContext, WhatIsNoDeviceIsTold) {
   tiny_context* out = nullptr;
   EXPECT_EQ(tiny_context_on_device(context_, "gpu", &out), TINY_ERROR_INVALID_ARGUMENT);
   EXPECT_TRUE(error_has("unknown device \"gpu\"; known: cpu, interp")) << tiny_last_error();
+  for (const char* name : {"", "cpu:", "cpu:x", "cpu:0x", "cpu:0.0/2", "cuda:0.0/2", "opencl:.0/2",
+                           "opencl:0.0", "opencl:0.0/", "opencl:0./2", "opencl:0.0/2/2"}) {
+    EXPECT_EQ(tiny_context_on_device(context_, name, &out), TINY_ERROR_INVALID_ARGUMENT) << name;
+    EXPECT_TRUE(error_has("unknown device")) << tiny_last_error();
+  }
+  for (const char* name : {"opencl:0.2/2", "opencl:0.0/0", "opencl:0.99999999999999999999/2"}) {
+    EXPECT_EQ(tiny_context_on_device(context_, name, &out), TINY_ERROR_INVALID_ARGUMENT) << name;
+    EXPECT_TRUE(error_has("parts are numbered from 0")) << tiny_last_error();
+  }
   EXPECT_EQ(tiny_context_on_device(context_, "cpu:1", &out), TINY_ERROR_DEVICE);
   EXPECT_EQ(tiny_context_on_device(context_, "cuda:77", &out), TINY_ERROR_DEVICE);
   EXPECT_EQ(tiny_context_on_device(context_, nullptr, &out), TINY_ERROR_INVALID_ARGUMENT);

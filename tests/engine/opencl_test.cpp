@@ -91,6 +91,17 @@ TEST_F(EngineOpenCl, ListsOfOneKernelAreLoadedTogether) {
   EXPECT_EQ(backend.load(codes, context->stop()).size(), 2U);
 }
 
+// A device that is a processor has vectors, and kernels that walk them.
+TEST_F(EngineOpenCl, AProcessorComputesInVectors) {
+  const Ref<Context> context = make_ref<Context>(testing::flags_for("opencl"));
+  const Machine& machine = context->backend().machine();
+  if (machine.computes_in_groups()) GTEST_SKIP() << "the device is no processor";
+  EXPECT_GE(machine.lanes(kFloat32), 4);
+  EXPECT_EQ(
+      testing::floats_of(matmul(numbers(context, {70, 50}, 7), numbers(context, {50, 90}, 5))),
+      product("interp", "", 70, 50, 90));
+}
+
 // The status of the queue: which check failed, and where.
 TEST_F(EngineOpenCl, AnIndexOutOfRangeIsAnErrorThatSaysWhere) {
   const auto message = [](const char* device) {

@@ -5,6 +5,7 @@
 #include "render/bytecode.h"
 #include "render/wgsl/wgsl.h"
 #include "runtime/interp/interp.h"
+#include "tests/render/group_programs.h"
 #include "tests/render/naive_linear.h"
 #include "tests/render/random_linear.h"
 #include "tests/support/environment.h"
@@ -61,55 +62,21 @@ TEST_P(RenderDialects, RandomProgramsGiveTheBitsOfTheNaiveEvaluator) {
 
 // A group turns its values round, through what it shares.
 TEST_P(RenderDialects, ThreadsMeet) {
-  constexpr int64_t kThreads = 64, kGroups = 3;
-  LinearProgram p;
-  p.name = "reversal";
-  p.params = {{kInt32, true, false}, {kInt32, false, true}};
-  p.threaded = p.grouped = true;
-  p.group = {kThreads, 1, 1};
-  p.shared_bytes = kThreads * kInt32.bytes();
-  const LinearId in = p.add(Op::Param, kAddress, {}, 0), out = p.add(Op::Param, kAddress, {}, 1);
-  const LinearId shared = p.add(Op::Shared, kAddress, {}, 0);
-  const LinearId group = p.add(Op::LaunchArg, kInt64, {}, 0);
-  const LinearId thread = p.add(Op::LaunchArg, kInt64, {}, 3);
-  const LinearId size = p.add(Op::Const, kInt64, {}, kThreads);
-  const LinearId at = p.add(Op::Add, kInt64, {p.add(Op::Mul, kInt64, {group, size}), thread});
-  p.add(Op::Store, kVoid, {shared, thread, p.add(Op::Load, kInt32, {in, at})});
-  p.add(Op::Barrier, kVoid);
-  const LinearId last = p.add(Op::Const, kInt64, {}, kThreads - 1);
-  const LinearId other = p.add(Op::Sub, kInt64, {last, thread});
-  p.add(Op::Store, kVoid, {out, at, p.add(Op::Load, kInt32, {shared, other})});
-  verify(p);
-  std::vector<int32_t> values(kThreads * kGroups), got(values.size());
+  constexpr int64_t kGroups = 3;
+  const LinearProgram p = testing::reversal();
+  std::vector<int32_t> values(testing::kReversalThreads * kGroups), got(values.size());
   for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<int32_t>(i);
   void* const buffers[] = {values.data(), got.data()};
   HostKernels(GetParam(), {&p, 1}).run(0, buffers, nullptr, 0, kGroups);
-  for (int64_t i = 0; i < std::ssize(got); ++i)
-    EXPECT_EQ(got[static_cast<size_t>(i)], i / kThreads * kThreads + kThreads - 1 - i % kThreads);
+  EXPECT_TRUE(testing::is_reversed(got));
 }
 
 // The axes of a group one after the other, halves combined, as the interpreter does.
 TEST_P(RenderDialects, FoldsAreInTheInterpretersOrder) {
   for (const int64_t axes : {1, 5, 7}) {
-    LinearProgram p;
-    p.name = cat("fold", axes);
-    p.params = {{kFloat32, true, false}, {kFloat32, false, true}};
-    p.threaded = p.grouped = true;
-    p.group = {4, 2, 8};
-    const LinearId in = p.add(Op::Param, kAddress, {}, 0), out = p.add(Op::Param, kAddress, {}, 1);
-    LinearId at = p.add(Op::LaunchArg, kInt64, {}, 5);
-    for (const int64_t axis : {1, 0}) {
-      const LinearId size = p.add(Op::Const, kInt64, {}, p.group[static_cast<size_t>(axis)]);
-      at = p.add(Op::Add, kInt64,
-                 {p.add(Op::Mul, kInt64, {at, size}), p.add(Op::LaunchArg, kInt64, {}, 3 + axis)});
-    }
-    const LinearId x = p.add(Op::Load, kFloat32, {in, at});
-    const LinearId sum = p.add(Op::GroupFold, kFloat32, {x}, axes, static_cast<int32_t>(Op::Add));
-    p.add(Op::Store, kVoid, {out, at, sum});
-    verify(p);
-    std::vector<float> values(64), want(64), got(64);
-    for (size_t i = 0; i < values.size(); ++i)
-      values[i] = 1.0F / static_cast<float>(i * i % 37 + 1) * (i % 3 == 0 ? -1e3F : 1);
+    const LinearProgram p = testing::fold(axes);
+    std::vector<float> values = testing::fold_values();
+    std::vector<float> want(values.size()), got(values.size());
     void* const interpreted[] = {values.data(), want.data()};
     const Code code = render_bytecode(p);
     std::vector<std::byte> scratch(static_cast<size_t>(code.scratch_bytes) + 64);

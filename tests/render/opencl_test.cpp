@@ -5,6 +5,7 @@
 #include "render/bytecode.h"
 #include "runtime/interp/interp.h"
 #include "runtime/opencl/device.h"
+#include "tests/render/group_programs.h"
 #include "tests/render/naive_linear.h"
 #include "tests/render/random_linear.h"
 #include "tests/support/environment.h"
@@ -14,7 +15,7 @@ namespace {
 
 // The first device, or null where there is none.
 std::unique_ptr<OpenClDevice> open_device() {
-  return opencl_devices().empty() ? nullptr : make_opencl_device(0, 0);
+  return opencl_devices().empty() ? nullptr : make_opencl_device({0}, 0);
 }
 
 class RenderOpenCl : public ::testing::Test {
@@ -89,37 +90,12 @@ TEST_F(RenderOpenCl, RandomProgramsGiveTheBitsOfTheNaiveEvaluator) {
   expect_same(seed + 2000, count, {.steps = 40, .odd_lanes = true});
 }
 
-// 64 threads hand each other their values: with WITHOUT_BARRIER none waits, which oclgrind reports
-// (opencl_races.sh).
-constexpr int64_t kThreads = 64;
-LinearProgram reversal(bool has_barrier) {
-  LinearProgram p;
-  p.name = "reversal";
-  p.params = {{kInt32, true, false}, {kInt32, false, true}};
-  p.threaded = p.grouped = true;
-  p.group = {kThreads, 1, 1};
-  p.shared_bytes = kThreads * kInt32.bytes();
-  const LinearId in = p.add(Op::Param, kAddress, {}, 0), out = p.add(Op::Param, kAddress, {}, 1);
-  const LinearId shared = p.add(Op::Shared, kAddress, {}, 0);
-  const LinearId group = p.add(Op::LaunchArg, kInt64, {}, 0);
-  const LinearId thread = p.add(Op::LaunchArg, kInt64, {}, 3);
-  const LinearId size = p.add(Op::Const, kInt64, {}, kThreads);
-  const LinearId first = p.add(Op::Mul, kInt64, {group, size});
-  const LinearId at = p.add(Op::Add, kInt64, {first, thread});
-  p.add(Op::Store, kVoid, {shared, thread, p.add(Op::Load, kInt32, {in, at})});
-  if (has_barrier) p.add(Op::Barrier, kVoid);
-  const LinearId last = p.add(Op::Const, kInt64, {}, kThreads - 1);
-  const LinearId other = p.add(Op::Sub, kInt64, {last, thread});
-  p.add(Op::Store, kVoid, {out, at, p.add(Op::Load, kInt32, {shared, other})});
-  verify(p);
-  return p;
-}
-
+// With WITHOUT_BARRIER none waits, which oclgrind reports (opencl_races.sh).
 TEST_F(RenderOpenCl, ThreadsMeet) {
   const bool has_barrier = testing::number_from("WITHOUT_BARRIER", 0) == 0;
-  const LinearProgram program = reversal(has_barrier);
+  const LinearProgram program = testing::reversal(has_barrier);
   const std::vector<Ref<Executable>> loaded = device_->load(render_opencl({&program, 1}));
-  constexpr int64_t kGroups = 3, kCount = kGroups * kThreads;
+  constexpr int64_t kGroups = 3, kCount = kGroups * testing::kReversalThreads;
   std::vector<int32_t> values(kCount), got(kCount);
   for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<int32_t>(i);
   const int64_t bytes = kCount * kInt32.bytes();
@@ -130,32 +106,15 @@ TEST_F(RenderOpenCl, ThreadsMeet) {
   device_->copy_out(queue_.get(), got.data(), *out, 0, bytes);
   device_->wait(queue_.get());
   if (!has_barrier) return;  // whatever it is
-  for (int64_t i = 0; i < kCount; ++i)
-    EXPECT_EQ(got[static_cast<size_t>(i)], i / kThreads * kThreads + kThreads - 1 - i % kThreads);
+  EXPECT_TRUE(testing::is_reversed(got));
 }
 
 // The axes of a group one after the other, halves combined, as the interpreter does.
 TEST_F(RenderOpenCl, FoldsAreInTheInterpretersOrder) {
   for (const int64_t axes : {1, 5, 7}) {
-    LinearProgram p;
-    p.name = cat("fold", axes);
-    p.params = {{kFloat32, true, false}, {kFloat32, false, true}};
-    p.threaded = p.grouped = true;
-    p.group = {4, 2, 8};
-    const LinearId in = p.add(Op::Param, kAddress, {}, 0), out = p.add(Op::Param, kAddress, {}, 1);
-    LinearId at = p.add(Op::LaunchArg, kInt64, {}, 5);
-    for (const int64_t axis : {1, 0}) {
-      const LinearId size = p.add(Op::Const, kInt64, {}, p.group[static_cast<size_t>(axis)]);
-      at = p.add(Op::Add, kInt64,
-                 {p.add(Op::Mul, kInt64, {at, size}), p.add(Op::LaunchArg, kInt64, {}, 3 + axis)});
-    }
-    const LinearId x = p.add(Op::Load, kFloat32, {in, at});
-    const LinearId sum = p.add(Op::GroupFold, kFloat32, {x}, axes, static_cast<int32_t>(Op::Add));
-    p.add(Op::Store, kVoid, {out, at, sum});
-    verify(p);
-    std::vector<float> values(64), want(64), got(64);
-    for (size_t i = 0; i < values.size(); ++i)
-      values[i] = 1.0F / static_cast<float>(i * i % 37 + 1) * (i % 3 == 0 ? -1e3F : 1);
+    const LinearProgram p = testing::fold(axes);
+    const std::vector<float> values = testing::fold_values();
+    std::vector<float> want(values.size()), got(values.size());
     const auto run = [&](Device& device, const std::vector<Code>& codes, std::vector<float>& to) {
       const std::vector<Ref<Executable>> loaded = device.load(codes);
       const Ref<Queue> queue = device.make_queue();

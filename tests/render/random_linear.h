@@ -14,6 +14,8 @@
 
 #include <sys/mman.h>
 
+#include <array>
+#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <deque>
@@ -565,6 +567,13 @@ inline bool is_nan_bits(DType t, uint64_t bits) {
   return t.is_float() && std::isnan(double_of(t, bits));
 }
 
+inline std::string hexadecimal(uint64_t bits) {
+  std::array<char, 16> digits;
+  const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), bits, 16);
+  invariant(error == std::errc(), "16 digits hold 64 bits");
+  return cat("0x", std::string(digits.data(), end));
+}
+
 // The first output element or status in which the two differ, in words; "" if none does.
 inline std::string difference(const LinearProgram& program, const LinearBuffers& a,
                               const LinearBuffers& b) {
@@ -577,8 +586,8 @@ inline std::string difference(const LinearProgram& program, const LinearBuffers&
       std::memcpy(&x, a.param(i) + e * t.bytes(), static_cast<size_t>(t.bytes()));
       std::memcpy(&y, b.param(i) + e * t.bytes(), static_cast<size_t>(t.bytes()));
       if (x != y && !(is_nan_bits(t, x) && is_nan_bits(t, y)))
-        return cat(program.name, ": param ", i, " (", to_string(t), ") element ", e, ": ", "0x", x,
-                   " and 0x", y);
+        return cat(program.name, ": param ", i, " (", to_string(t), ") element ", e, ": ",
+                   hexadecimal(x), " and ", hexadecimal(y));
     }
   }
   return "";

@@ -66,8 +66,15 @@ cl_int give(const std::string& text, size_t size, void* out, size_t* needed) {
   return give(text.c_str(), text.size() + 1, size, out, needed);
 }
 
+// Devices are told by their number and one; a part of the first one by how many units it has.
+constexpr uintptr_t kPart = 1000;
 const Device& device_of(cl_device_id id) {
-  return driver().devices[reinterpret_cast<size_t>(id) - 1];
+  const auto number = reinterpret_cast<uintptr_t>(id);
+  return driver().devices[number < kPart ? number - 1 : 0];
+}
+cl_uint units_of(cl_device_id id) {
+  const auto number = reinterpret_cast<uintptr_t>(id);
+  return number < kPart ? driver().units : static_cast<cl_uint>(number - kPart);
 }
 
 }  // namespace
@@ -110,7 +117,9 @@ FAKE cl_int clGetDeviceInfo(cl_device_id id, cl_device_info what, size_t size, v
     case CL_DEVICE_MAX_WORK_GROUP_SIZE:
       return number(size_t{1024});
     case CL_DEVICE_MAX_COMPUTE_UNITS:
-      return number(cl_uint{2});
+      return number(units_of(id));
+    case CL_DEVICE_TYPE:
+      return number(driver().type);
     case CL_DEVICE_AVAILABLE:
     case CL_DEVICE_COMPILER_AVAILABLE:
     case CL_DEVICE_ENDIAN_LITTLE:
@@ -118,6 +127,26 @@ FAKE cl_int clGetDeviceInfo(cl_device_id id, cl_device_info what, size_t size, v
     default:
       return number(cl_ulong{1} << 30);
   }
+}
+
+// By counts alone.
+FAKE cl_int clCreateSubDevices(cl_device_id, const cl_device_partition_property* how, cl_uint count,
+                               cl_device_id* out, cl_uint* made) {
+  const cl_int code = called(__func__);
+  if (code != CL_SUCCESS) return code;
+  cl_uint units = 0, parts = 0;
+  while (how[1 + parts] != CL_DEVICE_PARTITION_BY_COUNTS_LIST_END)
+    units += static_cast<cl_uint>(how[1 + parts++]);
+  if (how[0] != CL_DEVICE_PARTITION_BY_COUNTS || units > driver().units || parts != count)
+    return CL_INVALID_DEVICE_PARTITION_COUNT;
+  for (cl_uint i = 0; i < parts; ++i)
+    out[i] = reinterpret_cast<cl_device_id>(kPart + static_cast<uintptr_t>(how[1 + i]));
+  driver().live += parts;
+  if (made) *made = parts;
+  return CL_SUCCESS;
+}
+FAKE cl_int clReleaseDevice(cl_device_id) {
+  return released(__func__);
 }
 
 FAKE cl_context clCreateContext(const cl_context_properties*, cl_uint, const cl_device_id*,
@@ -202,8 +231,9 @@ FAKE cl_int clGetKernelWorkGroupInfo(cl_kernel, cl_device_id, cl_kernel_work_gro
   return give(&driver().group, sizeof driver().group, size, out, needed);
 }
 FAKE cl_int clEnqueueNDRangeKernel(cl_command_queue, cl_kernel, cl_uint, const size_t*,
-                                   const size_t*, const size_t*, cl_uint, const cl_event*,
+                                   const size_t*, const size_t* local, cl_uint, const cl_event*,
                                    cl_event*) {
+  driver().items.push_back(*local);
   return called(__func__);
 }
 

@@ -26,6 +26,9 @@ struct Driver {
   std::string log;    // of the compiler
   int64_t live = 0;   // objects that were not released
   size_t group = 64;  // what a compiled kernel may have
+  cl_uint units = 2;  // of each device
+  cl_device_type type = CL_DEVICE_TYPE_GPU;
+  std::vector<size_t> items;  // of a group, along the first axis, by launches
   std::vector<std::string> options;
 };
 Driver& driver();

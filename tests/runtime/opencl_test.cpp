@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/stop.h"
+#include "base/text.h"
 #include "tests/runtime/fake_opencl.h"
 #include "tests/support/failure.h"
 
@@ -37,7 +38,7 @@ Code code_of(const char* name) {
 
 // Everything that a device is asked for, once.
 void use_all() {
-  const auto device = make_opencl_device(0, kKept);
+  const auto device = make_opencl_device({.part = 1, .parts = 2}, kKept);
   const Ref<Queue> queue = device->make_queue();
   const Ref<Buffer> a = device->allocate(100), b = device->allocate(300);
   char bytes[100] = {7};
@@ -83,7 +84,7 @@ TEST_F(OpenCl, EveryFailingCallIsNamed) {
 }
 
 TEST_F(OpenCl, WithoutMemoryWhatIsKeptIsGivenBackFirst) {
-  const auto device = make_opencl_device(0, kKept);
+  const auto device = make_opencl_device({0}, kKept);
   {
     const Ref<Buffer> gone = device->allocate(5000);
   }
@@ -99,7 +100,7 @@ TEST_F(OpenCl, WithoutMemoryWhatIsKeptIsGivenBackFirst) {
 }
 
 TEST_F(OpenCl, BuffersOfASizeAreUsedAgain) {
-  const auto device = make_opencl_device(0, kKept);
+  const auto device = make_opencl_device({0}, kKept);
   {
     const Ref<Buffer> gone = device->allocate(5000);
   }
@@ -114,7 +115,7 @@ TEST_F(OpenCl, BuffersOfASizeAreUsedAgain) {
 
 TEST_F(OpenCl, ALostDeviceStaysLost) {
   for (const cl_int code : {CL_DEVICE_NOT_AVAILABLE, CL_OUT_OF_RESOURCES}) {
-    const auto device = make_opencl_device(0, kKept), other = make_opencl_device(0, kKept);
+    const auto device = make_opencl_device({0}, kKept), other = make_opencl_device({0}, kKept);
     const Ref<Queue> queue = device->make_queue();
     driver().planted["clFinish"] = code;
     expect_failure(failure_of([&] { device->wait(queue.get()); }), Status::DeviceLost,
@@ -127,7 +128,7 @@ TEST_F(OpenCl, ALostDeviceStaysLost) {
 }
 
 TEST_F(OpenCl, AChildOfTheProcessIsTold) {
-  const auto device = make_opencl_device(0, kKept);
+  const auto device = make_opencl_device({0}, kKept);
   const pid_t child = fork();
   if (child == 0) {
     Status status = Status::Ok;
@@ -144,7 +145,7 @@ TEST_F(OpenCl, AChildOfTheProcessIsTold) {
 }
 
 TEST_F(OpenCl, TheCompilerIsQuoted) {
-  const auto device = make_opencl_device(0, kKept);
+  const auto device = make_opencl_device({0}, kKept);
   driver().planted["clBuildProgram"] = CL_BUILD_PROGRAM_FAILURE;
   driver().log = "line 7: no such thing";
   const Code code = code_of("k");
@@ -153,7 +154,7 @@ TEST_F(OpenCl, TheCompilerIsQuoted) {
 }
 
 TEST_F(OpenCl, AGroupThatTheCompiledKernelCannotHaveIsRefused) {
-  const auto device = make_opencl_device(0, kKept);
+  const auto device = make_opencl_device({0}, kKept);
   Code code = code_of("k");
   code.group = {16, 8, 1};
   expect_failure(failure_of([&] { device->load({&code, 1}); }), Status::Device,
@@ -162,13 +163,13 @@ TEST_F(OpenCl, AGroupThatTheCompiledKernelCannotHaveIsRefused) {
 
 TEST_F(OpenCl, DivisionsAreRoundedByTheDeviceOrInFloat64) {
   const Code code = code_of("k");
-  make_opencl_device(0, kKept)->load({&code, 1});
+  make_opencl_device({0}, kKept)->load({&code, 1});
   EXPECT_NE(driver().options.back().find("correctly-rounded"), std::string::npos);
   driver().devices[0].floats &= ~cl_device_fp_config{CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT};
-  make_opencl_device(0, kKept)->load({&code, 1});
+  make_opencl_device({0}, kKept)->load({&code, 1});
   EXPECT_NE(driver().options.back().find("DIVIDE_IN_FLOAT64"), std::string::npos);
   driver().devices[0].extensions = "";
-  expect_failure(failure_of([] { make_opencl_device(0, kKept); }), Status::Unsupported,
+  expect_failure(failure_of([] { make_opencl_device({0}, kKept); }), Status::Unsupported,
                  {"cannot be used", "divisions"});
 }
 
@@ -181,17 +182,50 @@ TEST_F(OpenCl, DevicesAreNumberedAndSayWhyTheyCannotBeUsed) {
   EXPECT_EQ(found[1].name, "opencl:1");
   EXPECT_NE(found[1].missing.find("OpenCL 1.1 old"), std::string::npos) << found[1].missing;
   EXPECT_NE(found[2].missing.find("rounding to nearest"), std::string::npos) << found[2].missing;
-  expect_failure(failure_of([] { make_opencl_device(1, kKept); }), Status::Unsupported,
+  expect_failure(failure_of([] { make_opencl_device({1}, kKept); }), Status::Unsupported,
                  {"opencl:1", "Old", "1.2 is needed"});
-  expect_failure(failure_of([] { make_opencl_device(3, kKept); }), Status::Device,
+  expect_failure(failure_of([] { make_opencl_device({3}, kKept); }), Status::Device,
                  {"opencl:3", "there are 3"});
   driver().devices.clear();
-  expect_failure(failure_of([] { make_opencl_device(0, kKept); }), Status::Device,
+  expect_failure(failure_of([] { make_opencl_device({0}, kKept); }), Status::Device,
                  {"no driver has a device"});
 }
 
+// All are made of one partition, whoever asks, and what is not used is given back at once.
+TEST_F(OpenCl, APartHasItsShareOfTheUnits) {
+  driver().units = 5;
+  for (int64_t part = 0; part < 3; ++part) {
+    const auto device = make_opencl_device({.number = 0, .part = part, .parts = 3}, kKept);
+    EXPECT_EQ(device->name(), cat("opencl:0.", part, "/3"));
+    EXPECT_EQ(device->facts().units, part < 2 ? 2 : 1);
+    EXPECT_EQ(driver().calls["clCreateSubDevices"], part + 1);
+    EXPECT_EQ(driver().calls["clReleaseDevice"], 2 * (part + 1) + part);
+  }
+  expect_failure(failure_of([] { make_opencl_device({.part = 0, .parts = 6}, kKept); }),
+                 Status::Device, {"has 5 units, too few for 6 parts"});
+  for (const char* call : {"clCreateSubDevices", "clCreateContext", "clCreateCommandQueue"}) {
+    driver().planted[call] = CL_DEVICE_PARTITION_FAILED;
+    expect_failure(failure_of([] { make_opencl_device({.part = 0, .parts = 2}, kKept); }),
+                   Status::Device, {call, "CL_DEVICE_PARTITION_FAILED"});
+    EXPECT_EQ(driver().live, 0) << call;
+  }
+}
+
+// A processor's compiler makes loops of a group's items, inside of those that the kernel has.
+TEST_F(OpenCl, ItemsOfAProcessorAreAlone) {
+  const Code code = code_of("k");
+  constexpr cl_device_type kTypes[] = {CL_DEVICE_TYPE_GPU, CL_DEVICE_TYPE_CPU};
+  for (const cl_device_type type : kTypes) {
+    driver().type = type;
+    const auto device = make_opencl_device({0}, kKept);
+    const std::vector<Ref<Executable>> loaded = device->load({&code, 1});
+    device->launch(nullptr, {loaded[0].get(), {}, {}, 0, 1000}, StopSignal());
+  }
+  EXPECT_EQ(driver().items, (std::vector<size_t>{64, 1}));
+}
+
 TEST_F(OpenCl, WorkThatIsToEndIsNotGiven) {
-  const auto device = make_opencl_device(0, kKept);
+  const auto device = make_opencl_device({0}, kKept);
   const Ref<Queue> queue = device->make_queue();
   const Code code = code_of("k");
   const std::vector<Ref<Executable>> loaded = device->load({&code, 1});

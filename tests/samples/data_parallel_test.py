@@ -35,6 +35,14 @@ def main(program, folder, mpirun, emulation):
     equals_alone(2, run(program, "cpu", "far"))
     equals_alone(4, run(program, "cuda", "cuda:1", "cuda:2", "cpu", FAKE_CUDA_DEVICES="3", LD_LIBRARY_PATH=emulation))
     assert equals_alone(4, run(program, *["cpu"] * 4)) == four
+    # Two parts of one device of OpenCL's, where there is one that has them.
+    parts = ["opencl:0.0/2", "opencl:0.1/2"]
+    told = subprocess.run([program, parts[1]], capture_output=True, text=True, timeout=100)
+    if told.returncode == 0:
+        equals_alone(2, run(program, *parts))
+    else:
+        assert re.search("cannot be opened|no driver has a device|too few for 2 parts|no devices of OpenCL", told.stderr), told
+        print("not run on parts of an OpenCL device:", told.stderr)
     missing = subprocess.run([program, "--mpi", "cpu"], capture_output=True, text=True,
                              env={**os.environ, "LD_LIBRARY_PATH": "/nowhere"})
     assert missing.returncode == 1 and "no transport between processes: libtiny_mpi.so" in missing.stderr, missing

@@ -58,11 +58,17 @@ class WgslRuns {
   }
   size_t size() const { return stems_.size(); }
 
-  // False where nothing can; what is refused fails the test.
+  // False where nothing can, or is not told with what; what is refused fails the test.
   bool finish() {
     const char* python = std::getenv("PYTHON");
-    const std::string command = cat(python ? python : "python3", " ", std::getenv("WGSL_RUNNER"),
-                                    " ", folder_.string(), " > ", folder_ / "log");
+    const char* runner = std::getenv("WGSL_RUNNER");
+    if (!runner) {
+      ADD_FAILURE()
+          << "WGSL_RUNNER is not set: ctest gives it the path of tests/render/run_wgsl.py";
+      return false;
+    }
+    const std::string command = cat(python ? python : "python3", " ", runner, " ", folder_.string(),
+                                    " > ", folder_ / "log");
     const int status = std::system(command.c_str());
     constexpr int kSkip = 77;
     if (WIFEXITED(status) && WEXITSTATUS(status) == kSkip) return false;

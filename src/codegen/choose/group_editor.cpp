@@ -158,7 +158,7 @@ RangeSet stored_ranges(const AccessTable& table) {
   return all;
 }
 
-bool fits_group(const Kernel& kernel, const Machine& machine) {
+bool fits_group(const Kernel& kernel, const Target& target) {
   std::array<int64_t, kGroupAxes> group{1, 1, 1};
   RangeSet repeated = 0;
   for (size_t i = 0; i < kernel.ranges.size(); ++i) {
@@ -167,10 +167,10 @@ bool fits_group(const Kernel& kernel, const Machine& machine) {
     if (r.kind == RangeKind::Upcast || r.kind == RangeKind::Unroll || r.kind == RangeKind::Vec)
       repeated |= bit(i);
   }
-  if (group[0] * group[1] * group[2] > machine.group.threads) return false;
+  if (group[0] * group[1] * group[2] > target.group.threads) return false;
   const int64_t shared = shared_bytes(kernel);
-  if (shared > machine.group.shared_bytes) return false;
-  if (staged_bytes(kernel) - shared > machine.group.private_bytes) return false;
+  if (shared > target.group.shared_bytes) return false;
+  if (staged_bytes(kernel) - shared > target.group.private_bytes) return false;
   FreeRanges free;
   add_free_ranges(kernel, kernel.roots, free);
   for (const UOp& u : topological(kernel.roots)) {

@@ -64,6 +64,6 @@ int64_t lanes_beside(const Kernel& kernel, const AccessTable& table, size_t rang
 // The ranges that all stores have.
 RangeSet stored_ranges(const AccessTable& table);
 // Whether a group of the machine can run it, and a thread have what it keeps.
-bool fits_group(const Kernel& kernel, const Machine& machine);
+bool fits_group(const Kernel& kernel, const Target& target);
 
 }  // namespace tiny

@@ -1,4 +1,5 @@
 // A build without devices that compute in groups of threads: no row proposes for them.
+#include "codegen/choose/group_editor.h"
 #include "codegen/choose/strategies.h"
 
 namespace tiny {
@@ -35,6 +36,10 @@ bool is_matrix_product(const Seen&) {
 }
 
 void propose_group_matrices(const Seen&, std::vector<Proposal>&) {
+}
+
+bool fits_group(const Kernel&, const Target&) {
+  return false;
 }
 
 }  // namespace tiny

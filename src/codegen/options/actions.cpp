@@ -1,12 +1,14 @@
 #include "codegen/options/actions.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <optional>
 #include <set>
 
 #include "base/checked.h"
 #include "codegen/choose/choose.h"
+#include "codegen/choose/group_editor.h"
 #include "codegen/options/prefetch.h"
 #include "codegen/options/stage.h"
 #include "codegen/options/stream.h"
@@ -24,6 +26,7 @@ constexpr int64_t kRepeatedSteps[] = {2, 4, 8};
 constexpr int64_t kBlocks[] = {16, 64, 256};
 constexpr int64_t kRowsOfBlock = 64;  // that share what is read of a block
 constexpr int64_t kVectors[] = {2, 4};
+constexpr int64_t kGroupThreads[] = {4, 8, 16, 32, 64, 128, 256};  // along an axis
 constexpr int64_t kWholeMax = 16;  // a range of no more elements may be repeated whole
 constexpr int64_t kPadding = 16;   // elements that keep rows apart in a cache
 constexpr int64_t kCopiesMax = 64;
@@ -48,6 +51,7 @@ class Maker {
       lanes(i);
       registers(i);
       threads(i);
+      group_threads(i);
       blocks(i);
       orders(i);
       words(i);
@@ -71,6 +75,9 @@ class Maker {
 
   static Option tile(int64_t range, int64_t size) {
     return {OptionKind::Tile, range, size, {}, 0, false};
+  }
+  static Option local(int64_t range, int64_t axis) {
+    return {OptionKind::Local, range, axis, {}, 0, false};
   }
   static Option kind(OptionKind what, int64_t range) { return {what, range, 0, {}, 0, false}; }
 
@@ -118,11 +125,39 @@ class Maker {
   }
 
   void threads(size_t i) {
-    if (target_.cores < 2 || front() != 0 || most(i) < 2 || kernel_.ranges[i].reduced) return;
+    const bool has_room = front() == 0 || target_.computes_in_groups();
+    if (target_.cores < 2 || !has_room || most(i) < 2 || kernel_.ranges[i].reduced) return;
     Action action;
-    if (i > 0) action.push_back(to_front(i));
+    if (i > front()) action.push_back(to_front(i));
     action.push_back(kind(OptionKind::Thread, number(i)));
     add(std::move(action));
+  }
+
+  // The axes of a group along which so many threads may be: those that have them, and the first
+  // that has none.
+  std::vector<int64_t> axes_of(int64_t threads) const {
+    std::array<int64_t, kGroupAxes> sizes{};
+    for (const KernelRange& r : kernel_.ranges)
+      if (r.kind == RangeKind::Local) sizes[r.axis] = r.range.src(0).const_int();
+    std::vector<int64_t> axes;
+    for (size_t axis = 0; axis < kGroupAxes; ++axis) {
+      if (sizes[axis] == threads || sizes[axis] == 0) axes.push_back(static_cast<int64_t>(axis));
+      if (sizes[axis] == 0) break;
+    }
+    return axes;
+  }
+
+  void group_threads(size_t i) {
+    if (!target_.computes_in_groups()) return;
+    for (int64_t size : kGroupThreads) {
+      if (size > target_.group.threads) break;
+      for (int64_t axis : axes_of(size)) {
+        if (has_size(i, size))
+          add({local(number(i), axis)});
+        else if (most(i) > size)
+          add({tile(number(i), size), local(fresh_, axis)});
+      }
+    }
   }
 
   void blocks(size_t i) {
@@ -155,16 +190,25 @@ class Maker {
       if (!seen.insert(param).second) continue;
       stage_load(a, param, 0);
       for (size_t place = 1; place < kernel_.ranges.size(); ++place)
-        if (is_loop(place - 1) || place == 1) stage_load(a, param, place);
+        if (is_loop(place - 1) || place <= std::max<size_t>(front(), 1))
+          stage_load(a, param, place);
     }
     stage_values();
   }
 
-  // In the order in which the kernel walks it, inside the first `place` ranges.
+  // In the order in which the kernel walks it, inside the first `place` ranges; by a group over its
+  // threads too.
   void stage_load(const AccessInfo& load, int64_t param, size_t place) {
     Option option{OptionKind::Stage, place == 0 ? -1 : number(place - 1), param, {}, 0, false};
-    for (size_t i = place; i < kernel_.ranges.size(); ++i)
-      if (load.strides[i] != 0) option.list.push_back(number(i));
+    Option shared = option;
+    shared.is_shared = true;
+    for (size_t i = 0; i < kernel_.ranges.size(); ++i) {
+      if (load.strides[i] == 0) continue;
+      if (i >= place) option.list.push_back(number(i));
+      if (i >= place || kernel_.ranges[i].kind == RangeKind::Local)
+        shared.list.push_back(number(i));
+    }
+    if (is_grouped(kernel_) && !shared.list.empty()) add({std::move(shared)});
     if (!option.list.empty()) add({std::move(option)});
   }
 
@@ -392,6 +436,7 @@ bool fits_target(const Kernel& kernel, const Target& target) {
       if (copies > kCopiesMax) return false;
     }
   }
+  if (target.computes_in_groups()) return fits_group(kernel, target);
   return staged_bytes(kernel) <= target.l2_bytes;
 }
 

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <mutex>
+#include <set>
 #include <utility>
 
 #include "base/error.h"
 #include "runtime/cuda/graph.h"
+#include "runtime/cuda/nccl.h"
 #include "runtime/cuda/staging.h"
 #include "runtime/host.h"
 
@@ -150,6 +152,24 @@ class CudaDeviceOfDriver : public CudaDevice {
     return code;
   }
 
+  // Making a communicator takes longer than what is asked of it: those that were made are kept.
+  Ref<Collectives> collectives(std::span<CudaDevice* const> devices) override {
+    std::vector<Ref<Gpu>> gpus;
+    std::set<int> numbers;
+    for (CudaDevice* one : devices) {
+      gpus.push_back(static_cast<CudaDeviceOfDriver*>(one)->gpu_);
+      if (!numbers.insert(gpus.back()->number()).second) return {};
+    }
+    NcclFunctions functions;
+    if (!find_nccl(functions)) return {};
+    const std::lock_guard guard(lock_);
+    std::erase_if(communicators_, [](const Ref<Nccl>& one) { return one->is_broken(); });
+    for (const Ref<Nccl>& one : communicators_)
+      if (one->is_over(gpus)) return one;
+    communicators_.push_back(make_ref<Nccl>(functions, std::move(gpus)));
+    return communicators_.back();
+  }
+
   // Codes whose text is empty are in the unit of the one before.
   using Device::load;
   std::vector<Ref<Executable>> load(std::span<const Code> codes, const StopSignal& stop) override {
@@ -229,6 +249,7 @@ class CudaDeviceOfDriver : public CudaDevice {
   Staging staging_;
   std::mutex lock_;
   std::vector<Ref<CudaQueue>> idle_;  // of what has no queue
+  std::vector<Ref<Nccl>> communicators_;
 };
 
 }  // namespace

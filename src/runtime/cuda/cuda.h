@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "runtime/collectives.h"
 #include "runtime/device.h"
 
 namespace tiny {
@@ -29,6 +31,9 @@ class CudaDevice : public Device {
   // PTX as code of kind Cubin, by the driver's assembler; Error{Device} with what that says. Of
   // several units, the result is the first with what the others have beside it.
   virtual Code assemble(std::span<const Code> units) = 0;
+  // NCCL over these devices, of which this is the first; null where its library is not there, or
+  // a device is among them twice.
+  virtual Ref<Collectives> collectives(std::span<CudaDevice* const> devices) = 0;
 };
 
 // What a kernel's entry may rely on: its arguments' addresses are multiples of that. Where they are

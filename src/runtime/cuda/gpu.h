@@ -42,6 +42,8 @@ class Gpu : public RefCounted {
 
   const Functions& functions() const { return driver_->functions(); }
   const Driver& driver() const { return *driver_; }
+  // By which the driver, and libraries over it, know the device.
+  int number() const { return number_; }
   int attribute(Attribute which) const;
   // Throws what the result means; a loss is remembered.
   void check(Result result, const char* call);

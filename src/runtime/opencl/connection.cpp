@@ -80,9 +80,9 @@ std::string missing(const Functions& cl, cl_device_id id) {
   return "";
 }
 
-Facts facts_of(const Functions& cl, cl_platform_id platform, cl_device_id id, size_t number) {
+Facts facts_of(const Functions& cl, cl_platform_id platform, cl_device_id id, std::string name) {
   Facts facts;
-  facts.name = number == 0 ? "opencl" : cat("opencl:", number);
+  facts.name = std::move(name);
   facts.model = text_of(cl, id, CL_DEVICE_NAME);
   facts.platform =
       cat(text_of(cl, platform, CL_PLATFORM_NAME), ", ", text_of(cl, id, CL_DEVICE_VERSION),
@@ -98,6 +98,8 @@ Facts facts_of(const Functions& cl, cl_platform_id platform, cl_device_id id, si
   const auto kinds =
       fact_of<cl_device_type>(cl, id, CL_DEVICE_TYPE) & ~cl_device_type{CL_DEVICE_TYPE_DEFAULT};
   facts.is_processor = kinds == CL_DEVICE_TYPE_CPU;
+  facts.vector_bytes = static_cast<int32_t>(
+      fact_of<cl_uint>(cl, id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT) * sizeof(cl_float));
   facts.has_float64 = has_float64(cl, id);
   facts.rounds_divisions =
       rounds_divisions(fact_of<cl_device_fp_config>(cl, id, CL_DEVICE_SINGLE_FP_CONFIG));
@@ -133,26 +135,56 @@ std::vector<FoundDevice> find_devices(const Functions& cl) {
     if (count == 0 ||
         cl.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, count, ids.data(), nullptr) != CL_SUCCESS)
       continue;
-    for (cl_device_id id : ids) found.push_back({id, facts_of(cl, platform, id, found.size())});
+    for (cl_device_id id : ids) {
+      const std::string name = found.empty() ? "opencl" : cat("opencl:", found.size());
+      found.push_back({platform, id, facts_of(cl, platform, id, name)});
+    }
   }
   return found;
 }
 
-Connection::Connection(int64_t number, int64_t kept_most)
+Connection::Connection(const DeviceNumber& which, int64_t kept_most)
     : functions_(load_functions()),
-      found_(device_of_number(functions_, number)),
+      found_(device_of_number(functions_, which.number)),
       process_(getpid()),
       kept_most_(kept_most) {
   kept_.reserve(kMost);
+  if (which.parts > 1) become_part(which);
   cl_int code = CL_SUCCESS;
   context_ = functions_.clCreateContext(nullptr, 1, &found_.id, nullptr, nullptr, &code);
+  if (code != CL_SUCCESS && is_part_) functions_.clReleaseDevice(found_.id);
   check(code, "clCreateContext", cat("for ", facts().model));
+}
+
+// All parts are made, so that those of one number are the same units whoever asks; the others are
+// given back.
+void Connection::become_part(const DeviceNumber& which) {
+  const std::string whole = facts().name;
+  const int64_t units = facts().units;
+  require(which.parts <= units, Status::Device, "OpenCL: the device \"", whole, "\" has ", units,
+          units == 1 ? " unit" : " units", ", too few for ", which.parts, " parts");
+  std::vector<cl_device_partition_property> counts = {CL_DEVICE_PARTITION_BY_COUNTS};
+  for (int64_t i = 0; i < which.parts; ++i)
+    counts.push_back(units / which.parts + (i < units % which.parts ? 1 : 0));
+  counts.insert(counts.end(), {CL_DEVICE_PARTITION_BY_COUNTS_LIST_END, 0});
+  std::vector<cl_device_id> parts(static_cast<size_t>(which.parts));
+  check(functions_.clCreateSubDevices(found_.id, counts.data(), static_cast<cl_uint>(parts.size()),
+                                      parts.data(), nullptr),
+        "clCreateSubDevices", cat("for ", which.parts, " parts of the device \"", whole, "\""));
+  const auto own = static_cast<size_t>(which.part);
+  for (size_t i = 0; i < parts.size(); ++i)
+    if (i != own) functions_.clReleaseDevice(parts[i]);
+  is_part_ = true;
+  found_.id = parts[own];
+  found_.facts = facts_of(functions_, found_.platform, found_.id,
+                          cat("opencl:", which.number, ".", which.part, "/", which.parts));
 }
 
 Connection::~Connection() {
   if (!is_here()) return;  // what a child has of it is the parent's
   drop_all();
   if (context_) functions_.clReleaseContext(context_);
+  if (is_part_) functions_.clReleaseDevice(found_.id);
 }
 
 bool Connection::is_here() const {

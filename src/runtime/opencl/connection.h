@@ -8,13 +8,14 @@
 #include <vector>
 
 #include "base/ref.h"
+#include "runtime/device_number.h"
 #include "runtime/opencl/loader.h"
 
 namespace tiny::opencl {
 
 // What a driver says of a device.
 struct Facts {
-  std::string name;      // the device's, as "opencl" or "opencl:1"
+  std::string name;      // the device's, as "opencl", "opencl:1" or "opencl:1.0/2"
   std::string model;     // of who made it
   std::string platform;  // with the driver's version
   std::string missing;   // why kernels cannot run on it; empty: they can
@@ -24,12 +25,14 @@ struct Facts {
   int64_t group_threads = 0;
   int64_t units = 0;          // that run groups
   bool is_processor = false;  // of all kinds that a device can be, and nothing else
+  int32_t vector_bytes = 0;   // of what it adds at once: its native vectors of float32
   bool has_float64 = false;
   bool rounds_divisions = false;  // of float32, correctly
 };
 
 // Each device of each platform, in the order in which they are numbered.
 struct FoundDevice {
+  cl_platform_id platform = nullptr;
   cl_device_id id = nullptr;
   Facts facts;
 };
@@ -38,7 +41,7 @@ std::vector<FoundDevice> find_devices(const Functions& functions);
 class Connection : public RefCounted {
  public:
   // Error{Device} or Error{Unsupported} where there is no such device, or it cannot be used.
-  Connection(int64_t number, int64_t kept_most);
+  Connection(const DeviceNumber& which, int64_t kept_most);
 
   const Functions& cl() const { return functions_; }
   const Facts& facts() const { return found_.facts; }
@@ -66,12 +69,14 @@ class Connection : public RefCounted {
   ~Connection() override;
 
  private:
+  void become_part(const DeviceNumber& which);
   void lose(cl_int code, const char* call);
   cl_mem new_memory(int64_t bytes, cl_int& code) const;
   void drop_all();
 
   Functions functions_;
   FoundDevice found_;
+  bool is_part_ = false;  // of a driver's device, and to be given back
   cl_context context_ = nullptr;
   const int64_t process_;  // that may use it
   std::atomic<bool> is_lost_{false};

@@ -19,8 +19,8 @@ using opencl::Connection;
 
 class OpenClDeviceOfDriver : public OpenClDevice {
  public:
-  OpenClDeviceOfDriver(int64_t number, int64_t memory_kept)
-      : connection_(make_ref<Connection>(number, memory_kept)),
+  OpenClDeviceOfDriver(const DeviceNumber& which, int64_t memory_kept)
+      : connection_(make_ref<Connection>(which, memory_kept)),
         own_queue_(make_ref<ClQueue>(this, connection_)) {}
 
   const opencl::Facts& facts() const override { return connection_->facts(); }
@@ -150,8 +150,8 @@ class OpenClDeviceOfDriver : public OpenClDevice {
 
 }  // namespace
 
-std::unique_ptr<OpenClDevice> make_opencl_device(int64_t number, int64_t memory_kept) {
-  return std::make_unique<OpenClDeviceOfDriver>(number, memory_kept);
+std::unique_ptr<OpenClDevice> make_opencl_device(const DeviceNumber& which, int64_t memory_kept) {
+  return std::make_unique<OpenClDeviceOfDriver>(which, memory_kept);
 }
 
 std::vector<opencl::Facts> opencl_devices() {

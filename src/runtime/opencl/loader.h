@@ -15,6 +15,7 @@ namespace tiny::opencl {
 // clang-format off
 #define TINY_OPENCL_FUNCTIONS(F)                                                                  \
   F(clGetPlatformIDs) F(clGetPlatformInfo) F(clGetDeviceIDs) F(clGetDeviceInfo)                   \
+  F(clCreateSubDevices) F(clReleaseDevice)                                                        \
   F(clCreateContext) F(clReleaseContext) F(clCreateCommandQueue) F(clReleaseCommandQueue)         \
   F(clCreateBuffer) F(clReleaseMemObject)                                                         \
   F(clEnqueueReadBuffer) F(clEnqueueWriteBuffer) F(clEnqueueCopyBuffer) F(clEnqueueFillBuffer)    \

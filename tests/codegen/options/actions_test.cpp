@@ -204,6 +204,63 @@ TEST(Actions, ChangeNoValue) {
   }
 }
 
+// Of a machine that computes in groups: threads of a group, more ranges that are launched, and
+// what a group shares.  From one step a search goes on, so two are tried together.
+TEST(Actions, OfGroupsChangeNoValue) {
+  Flags flags = testing::flags_for("interp");
+  flags.processor = "h100";
+  const Machine target = make_ref<Context>(flags)->backend().machine();
+  ASSERT_TRUE(target.computes_in_groups());
+  std::set<std::string> seen;
+  for (const Maker make : {product, convolution, sums, rows}) {
+    const std::vector<float> want = values_under(make, "");
+    const Ref<Context> context = context_with("");
+    const Kernel kernel = kernel_of(context, make, target);
+    size_t tried = 0;
+    for (const char* before : {"", "THREAD r0", "TILE r0 4; LOCAL r8 0", "TILE r1 8; LOCAL r8 1"}) {
+      std::string start = before;
+      const std::string fresh = "r" + std::to_string(kernel.next_range_number());
+      if (const size_t at = start.find("r8"); at != std::string::npos) start.replace(at, 2, fresh);
+      for (const std::vector<Option>& next : lists_around(kernel, parse_options(start), target)) {
+        try {
+          if (!fits_target(apply_options(kernel, next), target)) continue;
+        } catch (const Error& e) {
+          EXPECT_EQ(e.status(), Status::InvalidArgument) << to_text(next) << ": " << e.message();
+          continue;
+        }
+        const bool is_of_groups = std::ranges::any_of(
+            next, [](const Option& o) { return o.kind == OptionKind::Local || o.is_shared; });
+        if (!is_of_groups) continue;
+        for (const Option& o : next) {
+          if (o.kind == OptionKind::Local) seen.insert("LOCAL");
+          if (o.is_shared) seen.insert("shared");
+        }
+        ++tried;
+        const std::vector<float> got = values_under(make, to_text(next));
+        ASSERT_EQ(got.size(), want.size());
+        for (size_t i = 0; i < got.size(); ++i)
+          ASSERT_NEAR(got[i], want[i], make == rows ? 1e-5 : 0) << to_text(next);
+      }
+    }
+    EXPECT_GT(tried, 20u);
+  }
+  EXPECT_EQ(seen.size(), 2u);
+}
+
+// A group's threads and what it shares are within the target's bounds.
+TEST(Actions, GroupsThatAreTooLargeAreToldApart) {
+  Flags flags = testing::flags_for("interp");
+  flags.processor = "h100";
+  const Machine target = make_ref<Context>(flags)->backend().machine();
+  const Ref<Context> context = context_with("");
+  const Kernel kernel = kernel_of(context, product, target);
+  const auto fits = [&](const char* list) {
+    return fits_target(apply_options(kernel, parse_options(list)), target);
+  };
+  EXPECT_TRUE(fits("TILE r0 32; LOCAL r3 1; TILE r1 32; LOCAL r4 0"));
+  EXPECT_FALSE(fits("TILE r0 64; LOCAL r3 1; TILE r1 32; LOCAL r4 0")) << "2048 threads";
+}
+
 TEST(Actions, MoreThanTheTargetCanIsToldApart) {
   const Machine target = avx2_machine();
   const Ref<Context> context = context_with("");
