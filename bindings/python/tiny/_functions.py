@@ -135,8 +135,8 @@ def _same(name, doc, function):
 def _unary_functions():
     for name, doc, function in (
             ("swish", "x * sigmoid(x).", Tensor.silu),
-            ("relu6", "Kept between 0 and 6.", lambda x: x.relu().clip(None, 6)),
-            ("hardswish", "x * relu6(x + 3) / 6.", lambda x: x * (x + 3).clip(0, 6) / 6),
+            ("relu6", "Kept between 0 and 6.", lambda x: (x >= 6).where(6, x.relu())),
+            ("hardswish", "x * relu6(x + 3) / 6.", lambda x: x * ((x + 3).relu6() / 6)),
             ("quick_gelu", "x * sigmoid(1.702 * x).", lambda x: x * (x * 1.702).sigmoid()),
             ("mish", "x * tanh(softplus(x)).", lambda x: x * x.softplus().tanh()),
             ("softsign", "x / (1 + |x|).", lambda x: x / (x.abs() + 1)),
