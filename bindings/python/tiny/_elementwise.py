@@ -3,7 +3,7 @@
 import math
 
 from ._dtype import default_float, least_upper_dtype
-from ._operands import operand
+from ._operands import is_operand, operand, want_tensors
 from ._operator import op
 from ._reading import Reading, WrongArgument
 from .methods import Dtype
@@ -172,6 +172,8 @@ def lerp(self, end, weight) -> Tensor:
     if self.dtype == Dtype.UINT8 and isinstance(weight, Tensor):
         exact = self.float() + (end.float() - self.float()) * weight
         return (exact + 0.5).floor().clip(0, 255).cast(Dtype.UINT8)
+    if not is_operand(end):
+        want_tensors("lerp", end=end)
     return self + (end - self) * weight
 
 

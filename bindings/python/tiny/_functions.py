@@ -4,6 +4,7 @@ Where the package has a name already, what it does stays, and arguments tell whi
 cannot (x.max(1)), the call is an error.
 """
 
+import collections.abc
 import math
 
 from . import native
@@ -12,7 +13,7 @@ from ._disk import is_disk, written
 from ._dtype import known, weakint
 from ._movement import axis_of, flatten, only
 from ._operands import dtype as dtype_of_name
-from ._operands import want_tensors
+from ._operands import want_list, want_tensors
 from ._placing import context_on, is_one_place
 from ._reading import NoFit, Reading, WrongArgument
 from ._results import of_product, of_sum, whole_numbers
@@ -319,8 +320,11 @@ def linear(self, weight, bias=None, dtype=None) -> Tensor:
 
 def sequential(self, ll) -> Tensor:
     """The functions one after the other."""
+    want_list("sequential", "a list of functions", ll, collections.abc.Iterable)
     made = self
     for function in ll:
+        if not callable(function):
+            raise TypeError(f"sequential: {function!r} is no function")
         made = function(made)
     return made
 
@@ -338,6 +342,7 @@ def batchnorm(self, weight, bias, mean, invstd, axis=1) -> Tensor:
     """(x - mean) * invstd * weight + bias, with a number of each for the elements of the axes; None for none."""
     axes = [axis_of(self, one) for one in ([axis] if isinstance(axis, int) else axis)]
     shape = [size if i in axes else 1 for i, size in enumerate(self.shape)]
+    want_tensors("batchnorm", mean=mean, invstd=invstd)
     made = (self - mean.reshape(shape))
     made = made * (weight.reshape(shape) if weight is not None else 1)
     made = made * (invstd.reshape(shape) if math.prod(invstd.shape) == math.prod(shape) else invstd)
@@ -448,6 +453,7 @@ def cross_entropy(self, Y, *arguments, **keywords) -> Tensor:
     in the logits' shape.  See tiny_cross_entropy."""
     if self.ndim != 1:
         return _cross_entropy(self, Y, *arguments, **keywords)
+    want_tensors("cross_entropy", Y=Y)
     made = _cross_entropy(self.unsqueeze(0), Y.unsqueeze(0), *arguments, **keywords)
     return made.reshape([])
 
