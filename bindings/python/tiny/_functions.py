@@ -448,6 +448,23 @@ def _loss(name):
     setattr(Tensor, name, loss)
 
 
+def _of_elements(plain):
+    """A loss of each element, which may be weighed, before they are folded."""
+    def weighed(self, target, *arguments, weight=None, reduction=None, pos_weight=None, **keywords) -> Tensor:
+        if pos_weight is not None:
+            keywords["positive_weight"] = pos_weight
+        if weight is None:
+            return plain(self, target, *arguments, reduction=reduction, **keywords)
+        if arguments and isinstance(arguments[-1], str):
+            *arguments, reduction = arguments
+        losses = plain(self, target, *arguments, reduction=Reduction.NONE, **keywords) * weight
+        return {Reduction.NONE: lambda: losses, Reduction.SUM: losses.sum, Reduction.MEAN: losses.mean}[
+            Reduction.MEAN if reduction is None else Reduction(reduction_of(reduction))]()
+    weighed.__name__, weighed.__qualname__, weighed.__doc__ = plain.__name__, plain.__qualname__, plain.__doc__
+    weighed.__wrapped__ = plain.__wrapped__
+    return weighed
+
+
 def cross_entropy(self, Y, *arguments, **keywords) -> Tensor:
     """Cross entropy of logits [batch, classes, ..], or [classes] of one, with targets that are classes, or probabilities
     in the logits' shape.  See tiny_cross_entropy."""
@@ -499,6 +516,8 @@ for _name in ("argmax", "argmin"):
 for _name in ("cross_entropy", "nll_loss", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss",
               "binary_cross_entropy", "binary_cross_entropy_with_logits", "kl_div", "ctc_loss"):
     _loss(_name)
+for _name in ("binary_cross_entropy", "binary_cross_entropy_with_logits"):
+    setattr(Tensor, _name, _of_elements(getattr(Tensor, _name)))
 _cross_entropy = Tensor.cross_entropy
 _unary_functions()
 for _function in (cross_entropy, var, std, var_mean, std_mean, clip, gelu, gather, where, one_hot, linear, sequential, layernorm,
