@@ -15,7 +15,7 @@ def lists_typemap(group, count):
     given = " ".join(f"${i + 1} = arrays[{i}];" for i in range(wanted))
     return [f"%typemap(in) ({names})",
             f"    (int64_t *arrays[{wanted}] = {{NULL}}, size_t count = 0) {{",
-            f"  if (fill_lists($input, {wanted}, arrays, &count) != 0) SWIG_fail;",
+            f"  if (fill_lists($input, {wanted}, arrays, &count, \"$symname\") != 0) SWIG_fail;",
             f"  {given} ${wanted + 1} = count;", "}",
             f"%typemap(freearg) ({names}) {{",
             f"  for (int i = 0; i < {wanted}; ++i) PyMem_Free(arrays$argnum[i]);", "}"]

@@ -58,7 +58,8 @@ void guess_layer_norm(const UOp& node, Guesses& out) {
   for (const Affine& affine : affines(node)) {
     const auto root = find_below(affine.normal, Op::Sqrt);
     if (!root || affine.normal.op() != Op::Mul) continue;
-    const auto sum = find_below(affine.normal, Op::ReduceAxis, Op::Add);
+    // The variance's, not one of what is normalised: a product is a sum, too.
+    const auto sum = find_below(root->src(0), Op::ReduceAxis, Op::Add);
     const UOp power = unspread(root->src(0));
     if (!sum || power.op() != Op::Add) continue;
     auto epsilon = real_constant(power.src(1));

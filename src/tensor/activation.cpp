@@ -40,8 +40,9 @@ Tensor kept_within(const Tensor& a, const Tensor& low, const Tensor& high, Corne
   return out;
 }
 
-Tensor is_negative(const Tensor& a) {
-  return less(a, number(a, 0));
+// Where a function bends at 0 its slope there is that below, as PyTorch's is.
+Tensor is_positive(const Tensor& a) {
+  return less(number(a, 0), a);
 }
 
 Tensor rounded_like(const Tensor& result, const Tensor& a) {
@@ -94,13 +95,13 @@ Tensor log1p(const Tensor& a) {
 Tensor elu(const Tensor& a, double alpha) {
   const Tensor x = as_wide(a);
   // What is not chosen is finite in its slopes, too: 0 times infinity is none.
-  const Tensor low = where(is_negative(x), x, number(x, -1));
-  return rounded_like(where(is_negative(x), times(expm1(low), alpha), x), a);
+  const Tensor low = where(is_positive(x), number(x, -1), x);
+  return rounded_like(where(is_positive(x), x, times(expm1(low), alpha)), a);
 }
 
 Tensor leaky_relu(const Tensor& a, double slope) {
   const Tensor x = as_float(a);
-  return where(is_negative(x), times(x, slope), x);
+  return where(is_positive(x), x, times(x, slope));
 }
 
 Tensor hard_sigmoid(const Tensor& a, double alpha, double beta) {
@@ -122,7 +123,11 @@ Tensor mish(const Tensor& a) {
 }
 
 Tensor hard_swish(const Tensor& a) {
-  return mul(a, hard_sigmoid(a, 1.0 / 6, 0.5));
+  // The double next above 1/6: at -3 and 3 the product is at its bounds in each width of floats,
+  // so that the slopes are those beyond.
+  constexpr double kSixth = 0x1.5555555555556p-3;
+  const Tensor x = as_wide(a);
+  return rounded_like(mul(x, hard_sigmoid(x, kSixth, 0.5)), a);
 }
 
 Tensor swish(const Tensor& a, double beta) {
@@ -132,9 +137,9 @@ Tensor swish(const Tensor& a, double beta) {
 
 Tensor exponential_unit(const Tensor& a, double scale, double width) {
   const Tensor x = as_float(a);
-  const Tensor low = minimum(x, number(x, 0));
+  const Tensor low = where(is_positive(x), number(x, 0), x);
   const Tensor e = sub(exp(width == 1 ? low : div(low, number(x, width))), number(x, 1));
-  return where(is_negative(x), mul(number(x, scale), e), x);
+  return where(is_positive(x), x, mul(number(x, scale), e));
 }
 
 Tensor celu(const Tensor& a, double alpha) {
@@ -147,7 +152,7 @@ Tensor selu(const Tensor& a, double alpha, double gamma) {
 }
 
 Tensor prelu(const Tensor& a, const Tensor& slope) {
-  return where(is_negative(a), mul(a, slope), a);
+  return where(is_positive(a), a, mul(a, slope));
 }
 
 Tensor thresholded_relu(const Tensor& a, double threshold) {

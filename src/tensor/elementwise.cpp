@@ -146,7 +146,8 @@ Tensor sign(const Tensor& a) {
   const Tensor positive = where(less(zero, a), number(a, 1), zero);
   if (a.dtype().is_bool() || a.dtype().is_unsigned()) return positive;
   const Tensor result = where(less(a, zero), number(a, -1), positive);
-  return a.dtype().is_float() ? where(is_nan(a), a, result) : result;
+  // No number stays none, and has slope 0 as all others have.
+  return a.dtype().is_float() ? where(is_nan(a), mul(a, zero), result) : result;
 }
 Tensor square(const Tensor& a) {
   return mul(a, a);

@@ -172,6 +172,28 @@ TEST_F(Export, NormalisationsAndAttentionAreRecognized) {
   EXPECT_EQ(again, direct);
 }
 
+TEST_F(Export, NormalisationsOfLayersAreRecognized) {
+  tiny_module* module = nullptr;
+  ASSERT_EQ(tiny_module_create(context_, 1, &module), TINY_OK);
+  ASSERT_EQ(tiny_module_set_training(module, 0), TINY_OK);
+  tiny_tensor* x = input({2, 4, 8});
+  // What a product is made of is a sum, too, and no mean.
+  tiny_tensor* y = made(tiny_module_linear, module, "up", x, int64_t{8}, tiny_flags{0});
+  y = made(tiny_binary, TINY_ADD, x, y);
+  y = made(tiny_module_layer_norm, module, "first", y, int64_t{-1}, 1e-5, tiny_flags{0});
+  y = made(tiny_module_batch_norm, module, "second", y, 0.1, 1e-5, tiny_flags{0});
+  ASSERT_EQ(write({x}, {y}), TINY_OK) << tiny_last_error();
+  const Counts counts = operators();
+  EXPECT_EQ(counts.count("LayerNormalization"), 1U);
+  EXPECT_EQ(counts.count("BatchNormalization"), 1U);
+  EXPECT_EQ(counts.count("Sqrt"), 0U);
+  const auto [again, direct] = both(x, y, weight({2, 4, 8}));
+  // The model's weights are constants, which are computed with beforehand: sums round otherwise.
+  ASSERT_EQ(again.size(), direct.size());
+  for (size_t i = 0; i < again.size(); ++i) EXPECT_NEAR(again[i], direct[i], 1e-5);
+  tiny_module_release(module);
+}
+
 TEST_F(Export, VariablesAreFreeDimensions) {
   tiny_variable* rows = nullptr;
   ASSERT_EQ(tiny_variable_create(context_, "rows", 2, 64, &rows), TINY_OK);

@@ -41,7 +41,7 @@ test/unit/test_multitensor.py test/unit/test_realize_is_realize.py test/unit/tes
 test/unit/test_shm_tensor.py test/unit/test_symbolic_tensor.py test/unit/test_tensor_data.py test/unit/test_tensor_io.py
 test/testextra/test_bench_log.py test/testextra/test_f16_decompress.py test/models/test_mnist.py
 test/models/test_train.py test/models/test_rnnt.py test/models/test_end2end.py test/null/test_compile_failures.py
-test/null/test_device.py test/null/test_dtype.py test/null/test_helpers.py test/null/test_indexing.py
+test/null/test_device.py test/null/test_disk_cache.py test/null/test_dtype.py test/null/test_helpers.py test/null/test_indexing.py
 test/null/test_microbenchmarks.py test/null/test_multitensor.py test/null/test_real_world.py test/null/test_schedule.py
 test/null/test_symbolic_tensor.py test/null/test_tensor.py test/null/test_tensor_io.py test/null/test_tensor_metadata.py
 test/null/test_tqdm.py""".split()

@@ -44,6 +44,31 @@ except TypeError as error:
 """), ("[[True, False, False]] [[1.0, -2.0, 2.0]] [[1.0, 0.0, 5.0]] [[1.0, -2.0, 1.0]]\n"
         "[[5.0, -2.0, 1.0]] [[2.0, 2.0, 2.0]] [[2.0, -1.0, 6.0]] [[3.0, 3.0, 3.0]]\n6 3 ([2], [1]) True\nTrue\n", 0))
 
+    def test_operations_by_name(self):
+        self.assertEqual(run("-c", """
+import inspect
+from tinygrad import Tensor, dtypes, nn
+from tinygrad.uop.ops import Ops
+x, y = Tensor([7.0, -7.0]), Tensor([2.0, 2.0])
+print(x.alu(Ops.ADD, y).tolist(), x.alu(Ops.CMPLT, y).tolist(), (x > 0).alu(Ops.WHERE, x, y).tolist(), x.alu(Ops.NEG).tolist())
+i, j = Tensor([7, -7]), Tensor([2, 2])
+print(i.alu(Ops.CDIV, j).tolist(), i.alu(Ops.CMOD, j).tolist(), i.alu(Ops.FLOORDIV, j).tolist(), i.alu(Ops.FLOORMOD, j).tolist())
+print(x.ufix(y) is y, x.ufix(3).item(), x.alu(Ops.MULACC, y, x).tolist())
+u = lambda *numbers: Tensor(list(numbers), dtype=dtypes.uint64)
+print([hex(n) for n in u(0, 0xFFFFFFFFFFFFFFFF, 0x85a308d3243f6a88).threefry(u(0, 0xFFFFFFFFFFFFFFFF, 0x0370734413198a2e)).tolist()])
+for call in (lambda: x.alu(Ops.REDUCE, y), lambda: x.alu(Ops.ADD), lambda: x.threefry(y), lambda: x.custom_kernel(fxn=abs)):
+    try:
+        call()
+    except (NotImplementedError, RuntimeError) as error:
+        print(str(error)[:60])
+print(callable(nn.state.fs_load), inspect.isclass(nn.state.fs_load), hasattr(nn.state.fs_load, "_wrapped"))
+"""), ("[9.0, -5.0] [False, True] [7.0, 2.0] [-7.0, 7.0]\n[3, -3] [1, -1] [3, -4] [1, 1]\nTrue 3 [21.0, -21.0]\n"
+        # The known answers of Random123.
+        "['0x99ba4efe6b200159', '0xbb002be71cb996fc', '0x483df7a0c4923a9c']\n"
+        "alu: REDUCE is no operation of elements; known: ABS, ADD, AN\nalu: ADD takes 2 operands, not 1\n"
+        "threefry: counters and seed are uint64, not dtypes.float and\n"
+        "Tensor.custom_kernel: tiny has no nodes of tinygrad's to mak\nTrue True False\n", 0))
+
     def test_losses_in_the_order_of_tinygrad(self):
         self.assertEqual(run("-c", """
 from tinygrad import Tensor

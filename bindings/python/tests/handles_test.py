@@ -9,7 +9,7 @@ import unittest
 import weakref
 
 import tiny
-from tiny import Tensor
+from tiny import Tensor, nn
 
 
 def resident_kilobytes():
@@ -81,7 +81,40 @@ class Objects(unittest.TestCase):
 
     def test_what_is_no_tensor_is_refused_by_its_name_and_that_of_the_call(self):
         x = Tensor([[1.0, 2.0]])
-        for name, call in (("conv2d: a tensor is wanted as weight, not float", lambda: x.conv2d(1.5)),
+        text = "a"
+        for name, call in (("einsum: a text is wanted as formula, not int", lambda: Tensor.einsum(3, x)),
+                           ("einsum: a tensor is wanted as operand 1, not NoneType", lambda: Tensor.einsum("ij,jk->ik", x, None)),
+                           ("realize: a tensor is wanted as argument 0, not int", lambda: Tensor.realize(3)),
+                           ("realize: a tensor is wanted as argument 1, not list", lambda: x.realize([x])),
+                           ("meshgrid: a tensor is wanted as argument 1, not int", lambda: Tensor.meshgrid(Tensor([1]), 3)),
+                           ("sequential: a list of functions is wanted, not int", lambda: x.sequential(3)),
+                           ("sequential: 3 is no function", lambda: x.sequential([Tensor.relu, 3])),
+                           ("batchnorm: a tensor is wanted as mean, not NoneType", lambda: x.batchnorm(None, None, None, x)),
+                           ("cross_entropy: a tensor is wanted as Y, not str", lambda: x[0].cross_entropy(text)),
+                           ("lerp: a tensor is wanted as end, not NoneType", lambda: x.lerp(None, 1)),
+                           ("rearrange: a text is wanted as formula, not int", lambda: x.rearrange(3)),
+                           ("axis 'a' of shape .1, 2.: a whole number is wanted", lambda: x.cumsum(text)),
+                           ("tiny_reduce: whole numbers are wanted, one or several, not 'a'", lambda: x.sum(text)),
+                           ("tiny_reduce: whole numbers are wanted, one or several, not 1.5", lambda: x.sum(axis=1.5)),
+                           ("topk: a number is wanted as k, not str", lambda: x.topk(text)),
+                           ("dropout: a number is wanted as p, not str", lambda: x.dropout(text)),
+                           ("chunk: a number is wanted as chunks, not str", lambda: x.chunk(text)),
+                           ("roll: a number is wanted as shifts, not str", lambda: x.roll(text)),
+                           ("manual_seed: a number is wanted as seed, not str", lambda: Tensor.manual_seed(text)),
+                           ("arange: a number is wanted as stop, not str", lambda: Tensor.arange(text)),
+                           ("linspace: a number is wanted as steps, not str", lambda: Tensor.linspace(0, 1, text)),
+                           ("get_state_dict: a model, a list or a dict is wanted, not int", lambda: nn.state.get_state_dict(3)),
+                           ("get_parameters: a model, a list or a dict is wanted, not NoneType",
+                            lambda: nn.state.get_parameters(None)),
+                           ("load_state_dict: a tensor is wanted as weight, not int",
+                            lambda: nn.state.load_state_dict(nn.Linear(2, 2), {"weight": 3})),
+                           ("load_state_dict: a dict of tensors, or a file's path, is wanted, not int",
+                            lambda: nn.state.load_state_dict(nn.Linear(2, 2), 3)),
+                           ("safe_save: a dict of tensors is wanted, not list", lambda: nn.state.safe_save([x], "/nowhere/a")),
+                           ("an optimiser: a list of tensors is wanted, not int", lambda: nn.optim.SGD(3)),
+                           ("an optimiser: a number is wanted as lr, not str", lambda: nn.optim.SGD([x], lr=text)),
+                           ("OptimizerGroup: an optimiser is wanted, not int", lambda: nn.optim.OptimizerGroup(3)),
+                           ("conv2d: a tensor is wanted as weight, not float", lambda: x.conv2d(1.5)),
                            ("conv_transpose2d: a tensor is wanted as weight, not NoneType", lambda: x.conv_transpose2d(None)),
                            ("linear: a tensor is wanted as weight, not list", lambda: x.linear([1])),
                            ("dot: a tensor is wanted as w, not str", lambda: x.dot("a")),
@@ -94,7 +127,7 @@ class Objects(unittest.TestCase):
                            ("masked_scatter: a tensor is wanted as source, not int", lambda: x.masked_scatter(x > 1, 1)),
                            ("scatter: a tensor is wanted as index, not str", lambda: x.scatter(0, "", 1.0)),
                            ("type_as: a tensor is wanted as other, not str", lambda: x.type_as("float32"))):
-            with self.assertRaisesRegex(TypeError, name):
+            with self.subTest(name), self.assertRaisesRegex(TypeError, name):
                 call()
 
     def test_a_handle_is_shared(self):

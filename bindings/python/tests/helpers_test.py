@@ -7,13 +7,43 @@ import http.server
 import io
 import os
 import pathlib
+import pickle
 import tempfile
 import threading
 import unittest
+import unittest.mock
 
 import tiny
 from tiny import Device, Tensor, helpers
 from tiny.helpers import Context, ContextVar
+
+
+class Kept(unittest.TestCase):
+    def test_values_between_runs(self):
+        with tempfile.TemporaryDirectory() as folder, unittest.mock.patch.dict(os.environ, XDG_CACHE_HOME=folder):
+            self.assertIsNone(helpers.diskcache_get("table", "key"))
+            self.assertEqual(helpers.diskcache_put("table", "key", (1, "a")), (1, "a"))
+            helpers.diskcache_put("table", {"b": 2, "a": b"1"}, 5)
+            helpers.diskcache_put("other", "key", pickle.dumps(6), prepickled=True)
+            self.assertEqual([helpers.diskcache_get(table, key) for table, key in (
+                ("table", "key"), ("table", {"a": b"1", "b": 2}), ("other", "key"), ("table", {"a": b"1"}))],
+                [(1, "a"), 5, 6, None])
+            with Context(CACHELEVEL=0):
+                self.assertIsNone(helpers.diskcache_get("table", "key"))
+            calls = []
+            kept = helpers.diskcache(lambda x: calls.append(x) or 2 * x)
+            self.assertEqual([kept(3), kept(3), kept(4), calls], [6, 6, 8, [3, 4]])
+            helpers.diskcache_clear()
+            self.assertIsNone(helpers.diskcache_get("table", "key"))
+
+    def test_of_sequences_and_waiting(self):
+        self.assertEqual(helpers.strides_for_shape((2, 1, 3)), (3, 0, 1))
+        self.assertEqual(helpers.pad_bytes(b"abc", 4) + helpers.pad_bytes(b"", 4), b"abc\0")
+        self.assertEqual((helpers.to_be32(0x01020304), helpers.to_be64(1)), (0x04030201, 1 << 56))
+        self.assertEqual(helpers.flat_to_grouped((1, 2, 3, 4)), ((3, 4), (1, 2)))
+        self.assertEqual((helpers.resolve_pool_pads(1, 2), helpers.resolve_pool_pads((1, 2), 2)), ([1] * 4, [2, 2, 1, 1]))
+        with self.assertRaisesRegex(TimeoutError, "5 ms, condition not met: 1 != 2"):
+            helpers.wait_cond(lambda: 1, value=2, timeout_ms=5)
 
 
 class Settings(unittest.TestCase):

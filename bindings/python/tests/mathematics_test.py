@@ -1,5 +1,6 @@
 """Functions of tensors against PyTorch, values and slopes: elements, running values, order, places, windows, matrices."""
 
+import functools
 import math
 import unittest
 
@@ -20,6 +21,28 @@ class Elements(Case):
                                 ("atanh", -0.9, 0.9), ("exp2", -9, 9), ("log2", 0.1, 9), ("log10", 0.1, 9)):
             with self.subTest(name):
                 self.same(getattr(Tensor, name), getattr(torch, name), numbers((20,), 1, low, high))
+
+    def test_slopes_where_activations_bend(self):
+        functional = torch.nn.functional
+        cases = [(name, getattr(Tensor, name), getattr(functional, name)) for name in (
+            "relu", "relu6", "leaky_relu", "elu", "celu", "selu", "hardtanh", "hardsigmoid", "hardswish", "softsign")]
+        cases += [
+            ("leaky_relu -0.5", lambda x: x.leaky_relu(-0.5), lambda x: functional.leaky_relu(x, -0.5)),
+            ("elu 2", lambda x: x.elu(2.0), lambda x: functional.elu(x, 2.0)),
+            ("celu 2", lambda x: x.celu(2.0), lambda x: functional.celu(x, 2.0)),
+            ("hardtanh -3 6", lambda x: x.hardtanh(-3, 6), lambda x: functional.hardtanh(x, -3, 6)),
+            ("clamp", lambda x: x.clamp(-3, 3), lambda x: x.clamp(-3, 3)), ("abs", Tensor.abs, torch.abs),
+            ("op.PRelu", lambda x: tiny.op("PRelu", x, Tensor([0.25], dtype=x.dtype)),
+             lambda x: functional.prelu(x, torch.tensor([0.25], dtype=x.dtype))),
+            ("op.HardSwish", functools.partial(tiny.op, "HardSwish"), functional.hardswish),
+            ("op.Selu", functools.partial(tiny.op, "Selu"), functional.selu), ("op.LeakyRelu", functools.partial(tiny.op, "LeakyRelu"), functional.leaky_relu)]
+        for kind in (np.float32, np.float64):
+            for name, ours, theirs in cases:
+                with self.subTest(name, kind=kind):
+                    self.same(ours, theirs, np.array([-6, -3, -1, -0.0, 0, 1, 3, 6], kind))
+        x = Tensor([math.nan, -1, 0, 2], requires_grad=True)
+        x.sign().sum().backward()
+        self.assertEqual(x.grad.tolist(), [0, 0, 0, 0])
 
     def test_activations(self):
         functional = torch.nn.functional

@@ -275,6 +275,14 @@ class Beside(unittest.TestCase):
         self.same(x.log_softmax().nll_loss(y, reduction="sum"), f.cross_entropy(logits, classes, reduction="sum"))
         p, q = torch.rand(4, 5), torch.rand(4, 5)
         self.same(Tensor(p.numpy()).binary_crossentropy(Tensor(q.numpy())), f.binary_cross_entropy(p, q))
+        weight = torch.rand(p.shape[-1])
+        for reduction in ("mean", "sum", "none"):
+            given, said = {"weight": Tensor(weight.numpy()), "reduction": reduction}, {"weight": weight, "reduction": reduction}
+            self.same(Tensor(p.numpy()).binary_cross_entropy(Tensor(q.numpy()), **given), f.binary_cross_entropy(p, q, **said))
+            ours = Tensor(p.numpy()).binary_cross_entropy_with_logits
+            self.same(ours(Tensor(q.numpy()), **given), f.binary_cross_entropy_with_logits(p, q, **said))
+            given["pos_weight"], said["pos_weight"] = given.pop("weight"), said.pop("weight")
+            self.same(ours(Tensor(q.numpy()), **given), f.binary_cross_entropy_with_logits(p, q, **said))
         self.same(x.binary_crossentropy_logits(Tensor(q.numpy()), "sum"),
                   f.binary_cross_entropy_with_logits(logits, q, reduction="sum"), 1e-4)
         with self.assertRaisesRegex(ValueError, "reduction 'avg'; known: mean, sum, none"):

@@ -31,7 +31,7 @@ from ._data import from_blob, meshgrid  # noqa: E402,F401
 from . import dtypes, _values, _random, _movement, _functions, _indexing, _training  # noqa: E402,F401  Tensor's methods
 from . import _sharding, _variables  # noqa: E402,F401  Tensor.shard, Variable
 from . import _elementwise, _arrangement, _running, _places, _matrices  # noqa: E402,F401
-from . import _decompositions, _hashing, _resizing  # noqa: E402,F401
+from . import _decompositions, _hashing, _operations, _resizing  # noqa: E402,F401
 from . import _axes, _reductions, _special, _selection, _synonyms  # noqa: E402,F401  NumPy's and PyTorch's names
 from . import _inside, _screens  # noqa: E402,F401  Tensor.uop; DEBUG while a program runs
 

@@ -5,6 +5,7 @@ import math
 from ._dimension import is_dimension
 from ._movement import axis_of, flatten, pad, shrink, transpose
 from ._creation import spread
+from ._operands import want_numbers, want_text
 from ._reading import WrongArgument
 from ._sequences import make_tuple
 from .native import Tensor
@@ -58,6 +59,7 @@ def roll(self, shifts, dims=None) -> Tensor:
         raise WrongArgument(f"roll: {len(shifts)} shifts for {len(dims)} axes")
     made = self
     for shift, dim in zip(shifts, dims):
+        want_numbers("roll", shifts=shift)
         axis = axis_of(self, dim)
         size = self.shape[axis]
         shift = shift % size if size else 0
@@ -165,6 +167,7 @@ def _check_names(formula, left, right, sizes):
 
 def rearrange(self, formula, **sizes) -> Tensor:
     """Axes in another order, taken apart and put together, as einops.rearrange: "b (h w) c -> b c h w", h=4."""
+    want_text("rearrange", formula=formula)
     if formula.count("->") != 1:
         raise _wrong(formula, "one -> is wanted")
     left, right = (_side(text, formula) for text in formula.split("->"))

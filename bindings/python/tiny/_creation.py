@@ -9,6 +9,7 @@ from ._dimension import Dim, is_dimension, number
 from ._disk import OnDisk, is_disk, make, open_path
 from ._dtype import default_float, default_int, of as dtype_of, of_python, strong, supported
 from ._operands import dtype as dtype_of_name
+from ._operands import want_numbers
 from ._placing import canonical, context_on, is_one_place
 from ._reading import NoSize, Reading, WrongArgument
 from ._tensor import default_context, tensor
@@ -176,6 +177,7 @@ def arange(start, stop=None, step=1, dtype=None, device=None, requires_grad=None
     """start, start + step, .. below stop; with one number from 0 up to it.  dtypes.default_int if all are integers, else
     default_float."""
     start, stop = (0, start) if stop is None else (start, stop)
+    want_numbers("arange", start=start, stop=stop, step=step)
     if step == 0:
         raise ValueError("arange: a step of 0 reaches nothing")
     count = max(0, math.ceil((stop - start) / step))
@@ -197,6 +199,7 @@ def arange(start, stop=None, step=1, dtype=None, device=None, requires_grad=None
 def linspace(start, stop, steps, dtype=None, device=None, requires_grad=None) -> Tensor:
     """`steps` numbers from `start` to `stop`, both among them."""
     kind = default_float() if dtype is None else strong(dtype_of(dtype))
+    want_numbers("linspace", start=start, stop=stop, steps=steps)
     if steps < 0:
         raise ValueError(f"linspace: the number of steps is {steps}; none is less than 0")
     if kind.name == "bool":

@@ -7,6 +7,7 @@ import struct
 
 from . import _dtype, _tape, native
 from ._dtype import of
+from ._operands import want_tensors
 from ._reading import Reading
 from ._rounding import storage_fmt_for_dtype, to_storage_scalar, truncate
 from .native import Tensor
@@ -276,6 +277,7 @@ def meshgrid(self, *others, indexing="ij"):
     if indexing not in ("ij", "xy"):
         raise RuntimeError(f"meshgrid: indexing is {indexing!r}; known: ij, xy")
     vectors = list(itertools.chain(self if isinstance(self, (list, tuple)) else [self], others))
+    want_tensors("meshgrid", **{f"argument {i}": one for i, one in enumerate(vectors)})
     if any(one.rank > 1 for one in vectors):
         raise ValueError(f"meshgrid: vectors are wanted, not shapes {[list(one.shape) for one in vectors]}")
     sizes = [one.numel for one in vectors]

@@ -3,7 +3,7 @@
 import math
 
 from ._dtype import default_float, least_upper_dtype
-from ._operands import operand
+from ._operands import is_operand, operand, want_tensors
 from ._operator import op
 from ._reading import Reading, WrongArgument
 from .methods import Dtype
@@ -78,14 +78,18 @@ def leaky_relu(self, neg_slope=None, *, slope=None, negative_slope=None) -> Tens
     return _leaky_relu(self, *said)
 
 
-def hardsigmoid(self, alpha=1 / 6, beta=0.5) -> Tensor:
+# The double next above 1 / 6: -3 and 3 are at the bounds in each width of floats, and their slopes 0.
+_SIXTH = math.nextafter(1 / 6, 1)
+
+
+def hardsigmoid(self, alpha=_SIXTH, beta=0.5) -> Tensor:
     """alpha * x + beta, kept between 0 and 1."""
     return self.hard_sigmoid(alpha=alpha, beta=beta)
 
 
 def hardtanh(self, min_val=-1, max_val=1) -> Tensor:
-    """Kept between two numbers."""
-    return self.clip(min_val, max_val)
+    """Kept between two numbers, at which its slope is 0 already (that of clip() is 1)."""
+    return (self <= min_val).where(min_val, (self >= max_val).where(max_val, self))
 
 
 def celu(self, alpha=1.0) -> Tensor:
@@ -168,6 +172,8 @@ def lerp(self, end, weight) -> Tensor:
     if self.dtype == Dtype.UINT8 and isinstance(weight, Tensor):
         exact = self.float() + (end.float() - self.float()) * weight
         return (exact + 0.5).floor().clip(0, 255).cast(Dtype.UINT8)
+    if not is_operand(end):
+        want_tensors("lerp", end=end)
     return self + (end - self) * weight
 
 

@@ -4,6 +4,7 @@ Where the package has a name already, what it does stays, and arguments tell whi
 cannot (x.max(1)), the call is an error.
 """
 
+import collections.abc
 import math
 
 from . import native
@@ -12,7 +13,7 @@ from ._disk import is_disk, written
 from ._dtype import known, weakint
 from ._movement import axis_of, flatten, only
 from ._operands import dtype as dtype_of_name
-from ._operands import want_tensors
+from ._operands import want_list, want_tensors
 from ._placing import context_on, is_one_place
 from ._reading import NoFit, Reading, WrongArgument
 from ._results import of_product, of_sum, whole_numbers
@@ -135,8 +136,8 @@ def _same(name, doc, function):
 def _unary_functions():
     for name, doc, function in (
             ("swish", "x * sigmoid(x).", Tensor.silu),
-            ("relu6", "Kept between 0 and 6.", lambda x: x.relu().clip(None, 6)),
-            ("hardswish", "x * relu6(x + 3) / 6.", lambda x: x * (x + 3).clip(0, 6) / 6),
+            ("relu6", "Kept between 0 and 6.", lambda x: (x >= 6).where(6, x.relu())),
+            ("hardswish", "x * relu6(x + 3) / 6.", lambda x: x * ((x + 3).relu6() / 6)),
             ("quick_gelu", "x * sigmoid(1.702 * x).", lambda x: x * (x * 1.702).sigmoid()),
             ("mish", "x * tanh(softplus(x)).", lambda x: x * x.softplus().tanh()),
             ("softsign", "x / (1 + |x|).", lambda x: x / (x.abs() + 1)),
@@ -319,8 +320,11 @@ def linear(self, weight, bias=None, dtype=None) -> Tensor:
 
 def sequential(self, ll) -> Tensor:
     """The functions one after the other."""
+    want_list("sequential", "a list of functions", ll, collections.abc.Iterable)
     made = self
     for function in ll:
+        if not callable(function):
+            raise TypeError(f"sequential: {function!r} is no function")
         made = function(made)
     return made
 
@@ -338,6 +342,7 @@ def batchnorm(self, weight, bias, mean, invstd, axis=1) -> Tensor:
     """(x - mean) * invstd * weight + bias, with a number of each for the elements of the axes; None for none."""
     axes = [axis_of(self, one) for one in ([axis] if isinstance(axis, int) else axis)]
     shape = [size if i in axes else 1 for i, size in enumerate(self.shape)]
+    want_tensors("batchnorm", mean=mean, invstd=invstd)
     made = (self - mean.reshape(shape))
     made = made * (weight.reshape(shape) if weight is not None else 1)
     made = made * (invstd.reshape(shape) if math.prod(invstd.shape) == math.prod(shape) else invstd)
@@ -443,11 +448,29 @@ def _loss(name):
     setattr(Tensor, name, loss)
 
 
+def _of_elements(plain):
+    """A loss of each element, which may be weighed, before they are folded."""
+    def weighed(self, target, *arguments, weight=None, reduction=None, pos_weight=None, **keywords) -> Tensor:
+        if pos_weight is not None:
+            keywords["positive_weight"] = pos_weight
+        if weight is None:
+            return plain(self, target, *arguments, reduction=reduction, **keywords)
+        if arguments and isinstance(arguments[-1], str):
+            *arguments, reduction = arguments
+        losses = plain(self, target, *arguments, reduction=Reduction.NONE, **keywords) * weight
+        return {Reduction.NONE: lambda: losses, Reduction.SUM: losses.sum, Reduction.MEAN: losses.mean}[
+            Reduction.MEAN if reduction is None else Reduction(reduction_of(reduction))]()
+    weighed.__name__, weighed.__qualname__, weighed.__doc__ = plain.__name__, plain.__qualname__, plain.__doc__
+    weighed.__wrapped__ = plain.__wrapped__
+    return weighed
+
+
 def cross_entropy(self, Y, *arguments, **keywords) -> Tensor:
     """Cross entropy of logits [batch, classes, ..], or [classes] of one, with targets that are classes, or probabilities
     in the logits' shape.  See tiny_cross_entropy."""
     if self.ndim != 1:
         return _cross_entropy(self, Y, *arguments, **keywords)
+    want_tensors("cross_entropy", Y=Y)
     made = _cross_entropy(self.unsqueeze(0), Y.unsqueeze(0), *arguments, **keywords)
     return made.reshape([])
 
@@ -493,6 +516,8 @@ for _name in ("argmax", "argmin"):
 for _name in ("cross_entropy", "nll_loss", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss",
               "binary_cross_entropy", "binary_cross_entropy_with_logits", "kl_div", "ctc_loss"):
     _loss(_name)
+for _name in ("binary_cross_entropy", "binary_cross_entropy_with_logits"):
+    setattr(Tensor, _name, _of_elements(getattr(Tensor, _name)))
 _cross_entropy = Tensor.cross_entropy
 _unary_functions()
 for _function in (cross_entropy, var, std, var_mean, std_mean, clip, gelu, gather, where, one_hot, linear, sequential, layernorm,

@@ -1,7 +1,7 @@
 """Products and decompositions of matrices: Tensor.einsum("ij,jk->ik", a, b), x.mm(y), x.qr(), x.svd(), x.newton_schulz(..)."""
 
 from ._movement import axis_of
-from ._operands import is_array, want_tensors
+from ._operands import is_array, want_tensors, want_text
 from ._operator import op
 from ._reading import WrongArgument
 from .methods import Dtype
@@ -11,10 +11,12 @@ from .native import Tensor
 def einsum(formula, *operands, dtype=None) -> Tensor:
     """Sums of products over named axes, as numpy.einsum: "ij,jk->ik"; of tensors one by one or as one list.  With a
     dtype the sums are made in it."""
+    want_text("einsum", formula=formula)
     tensors = list(operands[0] if len(operands) == 1 and isinstance(operands[0], (tuple, list)) else operands)
     count = formula.split("->")[0].count(",") + 1
     if count != len(tensors):
         raise WrongArgument(f"einsum({formula!r}): {count} operands are wanted, not {len(tensors)}")
+    want_tensors("einsum", **{f"operand {i}": tensor for i, tensor in enumerate(tensors)})
     if dtype is not None:
         tensors = [tensor.cast(dtype) for tensor in tensors]
     return op("Einsum", *tensors, equation=formula.replace(" ", ""))

@@ -6,6 +6,7 @@ from . import native
 from ._bound import sized
 from ._creation import spread
 from ._dimension import Dim, is_dimension
+from ._operands import want_numbers
 from ._operator import op
 from ._reading import Reading, WrongArgument
 from .methods import Dtype, concat, stack
@@ -19,9 +20,12 @@ _squeeze, _unsqueeze = Tensor.squeeze, Tensor.unsqueeze
 def axis_of(tensor, axis, more=0):
     """The axis as a number from 0 on, of a shape with `more` axes besides."""
     rank = tensor.rank + more
-    if not -max(rank, 1) <= axis < max(rank, 1):
-        raise IndexError(f"axis {axis} of shape {list(tensor.shape)}")
-    return axis % max(rank, 1)
+    try:
+        if -max(rank, 1) <= axis < max(rank, 1):
+            return axis % max(rank, 1)
+    except TypeError as error:
+        raise TypeError(f"axis {axis!r} of shape {list(tensor.shape)}: a whole number is wanted") from error
+    raise IndexError(f"axis {axis} of shape {list(tensor.shape)}")
 
 
 def only(call, **said):
@@ -166,6 +170,7 @@ def split(self, axis=None, sizes=None, dim=None) -> tuple[Tensor, ...]:
 
 def chunk(self, chunks, dim=0) -> list[Tensor]:
     """At most so many parts of one size; the last may be smaller."""
+    want_numbers("chunk", chunks=chunks)
     if chunks < 1:
         raise ValueError(f"chunk: {chunks} parts")
     return list(split(self, max(1, -(-self.shape[axis_of(self, dim)] // chunks)), dim=dim))

@@ -35,6 +35,25 @@ def want_tensors(call, **operands):
             raise TypeError(f"{call}: a tensor is wanted as {name}, not {type(value).__name__}")
 
 
+def want_numbers(call, **values):
+    """Raises unless each is a number, or stands for one."""
+    for name, value in values.items():
+        if not isinstance(value, (int, float, Dim, native.Variable)) and not hasattr(value, "__float__"):
+            raise TypeError(f"{call}: a number is wanted as {name}, not {type(value).__name__}")
+
+
+def want_text(call, **values):
+    for name, value in values.items():
+        if not isinstance(value, str):
+            raise TypeError(f"{call}: a text is wanted as {name}, not {type(value).__name__}")
+
+
+def want_list(call, wanted, value, kinds=(list, tuple)):
+    """Raises unless the value, which is said in words by `wanted`, is of these kinds."""
+    if not isinstance(value, kinds):
+        raise TypeError(f"{call}: {wanted} is wanted, not {type(value).__name__}")
+
+
 def _operand(source, value):
     """operand() of what is neither a tensor nor a float or an int: a dimension, NumPy's numbers, an array, copied."""
     if is_array(value):

@@ -6,7 +6,7 @@ import math
 from ._elementwise import tensor_of
 from ._movement import axis_of, flatten, only
 from ._arrangement import shrink_to
-from ._operands import want_tensors
+from ._operands import want_numbers, want_tensors
 from ._operator import op
 from ._reading import Reading, WrongArgument
 from ._results import whole_numbers
@@ -41,6 +41,7 @@ def topk(self, k, dim=-1, largest=True, sorted_=True) -> tuple:
     """The k greatest elements along an axis, or the lowest, in order, and where they stand; equals keep their order."""
     axis = axis_of(self, dim)
     size = self.shape[axis] if self.ndim else 1
+    want_numbers("topk", k=k)
     if not 0 <= k <= size:
         raise WrongArgument(f"topk: {k} of {size} elements")
     return _ordered(self, k, axis, largest)

@@ -10,6 +10,7 @@ from ._creation import FLOATS, finish, spread
 from ._dtype import default_float
 from ._dimension import is_dimension
 from ._operands import dtype as dtype_of_name
+from ._operands import want_numbers
 from ._random_source import Source
 from ._reading import Reading, WrongArgument
 from ._tensor import default_context
@@ -33,6 +34,7 @@ def manual_seed(seed=0) -> None:
     """The next random numbers are those that come after every call with this seed."""
     if _tape.State.capture is not None:
         raise _tape.JitError("manual_seed() while TinyJit captures: the program would not seed again")
+    want_numbers("manual_seed", seed=seed)
     source(default_context()).seed(seed)
 
 
@@ -207,6 +209,7 @@ def _dropout(self, x=None, p=None) -> Tensor:
     if x is not None and p is not None:
         raise TypeError("dropout: a tensor and a probability are wanted, not two numbers")
     p = next((number for number in (x, p) if number is not None), 0.5)
+    want_numbers("dropout", p=p)
     if not 0 <= p <= 1:
         raise ValueError(f"dropout: p is {p}; a probability is wanted")
     if not Tensor.training or p == 0:

@@ -233,3 +233,47 @@ def temp(name, append_user=False) -> str:
     import getpass
     import tempfile
     return os.path.join(tempfile.gettempdir(), f"{name}.{getpass.getuser()}" if append_user else name)
+
+
+def strides_for_shape(shape) -> tuple:
+    """Of elements in rows, the last axis being the densest; 0 of an axis of one."""
+    strides, step = [], 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= size
+    return canonicalize_strides(shape, tuple(reversed(strides)))
+
+
+def canonicalize_strides(shape, strides) -> tuple:
+    """The strides, with 0 for an axis of one, which has none."""
+    return tuple(0 if size == 1 else stride for size, stride in zip(shape, strides))
+
+
+def pad_bytes(b, align) -> bytes:
+    """Zeros behind, up to a multiple of `align`."""
+    return b + bytes(-len(b) % align)
+
+
+def to_be32(val) -> int:
+    """The bytes of 32 bits in the other order."""
+    return int.from_bytes((val & 0xFFFFFFFF).to_bytes(4, "little"), "big")
+
+
+def to_be64(val) -> int:
+    return int.from_bytes((val & 0xFFFFFFFFFFFFFFFF).to_bytes(8, "little"), "big")
+
+
+def flat_to_grouped(padding) -> tuple:
+    """(last before, last after, the axis before, ..) as pairs of axes from the first on."""
+    return tuple(zip(padding[-2::-2], padding[::-2]))
+
+
+def resolve_pool_pads(padding, dims) -> list:
+    """One number for all sides, one for each axis, or a pair of each, as the pairs, the last axis first."""
+    if isinstance(padding, int):
+        return [padding] * (2 * dims)
+    if len(padding) == 2 * dims:
+        return padding
+    if len(padding) == dims:
+        return [side for side in reversed(padding) for _ in range(2)]
+    raise ValueError(f"Padding must be an int or a sequence of length {dims} or {2 * dims}, but got {padding=} with {dims=}.")

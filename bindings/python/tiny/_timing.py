@@ -111,3 +111,14 @@ def cpu_profile(name, device="TINY", display=True, profile_key=None):
 def profile_marker(name, color="gray") -> None:
     """A ProfilePointEvent now."""
     cpu_events.append(ProfilePointEvent("TINY", "marker", None, {"name": name, "color": color}))
+
+
+def wait_cond(cb, *args, value=True, timeout_ms=10000, msg=""):
+    """Calls cb(*args) until it gives `value`; TimeoutError if it does not in so many milliseconds."""
+    end = time.perf_counter() + timeout_ms / 1e3
+    while True:
+        found = cb(*args)
+        if found == value:
+            return found
+        if time.perf_counter() >= end:
+            raise TimeoutError(f"{msg}. Timed out after {timeout_ms} ms, condition not met: {found} != {value}")

@@ -9,6 +9,7 @@ import contextlib
 from . import _bitcast, _tape, native  # noqa: F401  Tensor.bitcast
 from ._creation import FLOATS
 from ._dtype import WEAK, strong
+from ._operands import want_tensors
 from ._reading import NoFloat, Reading, WrongArgument
 from ._tensor import tensor
 from .methods import Optimizer, gradient as gradients_of
@@ -168,6 +169,8 @@ def _gradient(self, *targets, gradient=None) -> list[Tensor]:
 
 def _realize(self, *others) -> Tensor:
     """Computes this and the others now, with the writes to them that are pending."""
+    if not isinstance(self, Tensor) or not all(isinstance(one, Tensor) for one in others):
+        want_tensors("realize", **{f"argument {i}": one for i, one in enumerate((self, *others))})
     _tape.realize([self, *others])
     return self
 

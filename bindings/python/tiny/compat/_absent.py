@@ -3,7 +3,7 @@
 
 class _Kind(type):
     def __getattr__(cls, name):
-        if name.startswith("__"):
+        if name.startswith("_"):  # which inspect looks for
             raise AttributeError(name)
         raise NotImplementedError(f"{cls.__module__}.{cls.__qualname__}.{name}: tiny has no such part")
 

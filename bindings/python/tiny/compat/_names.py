@@ -66,6 +66,18 @@ def _of_other_kinds(neg, round_):
     return other, nearest
 
 
+# Methods that take or make nodes of tinygrad's own.
+_GRAPHS = ("as_param", "call", "custom_kernel", "decode_hevc_frame")
+
+
+def _of_graphs(name):
+    def refuse(*arguments, **keywords):
+        raise NotImplementedError(f"Tensor.{name}: tiny has no nodes of tinygrad's to make it of; tiny.custom_op takes "
+                                  "functions of arrays and their gradients, tiny.function and TinyJit functions of tensors")
+    refuse.__name__, refuse.__qualname__ = name, f"Tensor.{name}"
+    return refuse
+
+
 def helpers(module) -> dict:
     """The functions of tiny.helpers that have other names for their arguments."""
     return {name: _named(getattr(module, name), names) for name, names in _HELPERS.items()}
@@ -80,5 +92,7 @@ def install():
     Tensor.cross_entropy, Tensor.nll_loss = _losses(Tensor.cross_entropy, Tensor.nll_loss)
     Tensor.neg, Tensor.round = _of_other_kinds(Tensor.neg, Tensor.round)
     Tensor.__neg__ = Tensor.neg
+    for name in _GRAPHS:
+        setattr(Tensor, name, _of_graphs(name))
     for name in ("fs_load", "fs_store"):  # of a server of tinygrad's
         setattr(state, name, absent("tinygrad.nn.state", name))

@@ -10,6 +10,7 @@ import os
 import pathlib
 
 from .. import dtypes
+from .._operands import want_list
 from .._tensor import default_context
 from ..native import Tensor
 from ._tensor_io import bytes_of, opened
@@ -107,7 +108,8 @@ def _write(path, header, tensors):
 def safe_save(tensors, fn, metadata=None) -> None:
     """Writes a dict of tensors, and one of texts, as a .safetensors: the widest elements first, so that all lie at
     multiples of their size.  The file is replaced as a whole."""
-    context = next((one.context for one in tensors.values()), None) or default_context()
+    want_list("safe_save", "a dict of tensors", tensors, dict)
+    context = next((one.context for one in tensors.values() if isinstance(one, Tensor)), None) or default_context()
     tensors = {key: one if isinstance(one, Tensor) else Tensor(one, context=context) for key, one in tensors.items()}
     header, end = {}, 0
     if metadata:

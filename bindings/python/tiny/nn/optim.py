@@ -1,7 +1,10 @@
 """Optimisers by tinygrad's names and arguments, over those of the library (tiny_optimizer_create)."""
 
+import collections.abc
+
 from .. import _tape
 from .._creation import FLOATS, check_device
+from .._operands import want_list, want_numbers
 from .._reading import Reading
 from ..methods import Optimizer as _Native
 from ..methods import OptimizerKind
@@ -31,6 +34,8 @@ class Optimizer:
 
     def __init__(self, params, lr=0.001, device=None, fused=False) -> None:
         check_device(device)
+        want_list("an optimiser", "a list of tensors", params, collections.abc.Iterable)
+        want_numbers("an optimiser", lr=lr)
         params = _once(params)
         if not all(isinstance(one, Tensor) for one in params):
             raise TypeError("an optimiser's parameters are tensors: nn.state.get_parameters(model) lists a model's")
@@ -158,6 +163,8 @@ class OptimizerGroup(Optimizer):
     with it knows it again where a step makes it anew."""
 
     def __new__(cls, *optimizers):
+        for one in optimizers:
+            want_list("OptimizerGroup", "an optimiser", one, Optimizer)
         made = object.__new__(cls)
         known = optimizers[0].__dict__.setdefault("_groups", {}) if optimizers else {}
         return known.setdefault((cls, *map(id, optimizers)), made)
