@@ -63,6 +63,46 @@ class Compiled(unittest.TestCase):
             for got, want in zip(compiled(x.to("tiny")), function(x)):
                 self.close(got, want)
 
+    def programs_of_step(self, net, x):
+        """The forward graph's program after a step; its gradients are the CPU's."""
+        ours, made, graphs = copy.deepcopy(net).to("tiny"), _compile.Graph, []
+        with mock.patch.object(_compile, "Graph", lambda *given: graphs.append(made(*given)) or graphs[-1]):
+            torch.compile(ours, backend="tiny", dynamic=False)(x.to("tiny")).square().sum().backward()
+        net(x).square().sum().backward()
+        for p, q in zip(net.parameters(), ours.parameters()):
+            self.close(q.grad, p.grad)
+        (program, _), = graphs[0].programs.values()
+        return graphs[0], program
+
+    def test_what_is_saved_of_inputs_is_not_copied(self):
+        # Weights, their transposes and the input are saved for the backward graph; computed are two products.
+        _, program = self.programs_of_step(nn.Sequential(nn.Linear(16, 24), nn.Linear(24, 8)), torch.randn(32, 16))
+        self.assertGreaterEqual(len(program.passed), 2)
+        self.assertEqual(torch.ops.tiny.kernel_count(program.number), 2)
+
+    def test_what_is_saved_between_convolutions_has_channels_innermost(self):
+        net = nn.Sequential(nn.Conv2d(3, 16, 3), nn.ReLU(), nn.Conv2d(16, 8, 3), nn.ReLU())
+        graph, program = self.programs_of_step(net, torch.randn(4, 3, 12, 12))
+        self.assertTrue(graph.channels_last)
+        self.assertEqual(torch.ops.tiny.kernel_count(program.number), 2)
+        shared = [places for places in program.result_places if len(places) > 1]
+        self.assertTrue(shared)  # an activation, which is saved twice, is stored once
+        y = torch.compile(copy.deepcopy(net).to("tiny"), backend="tiny", dynamic=False)(torch.randn(4, 3, 12, 12).to("tiny"))
+        self.assertTrue(y.is_contiguous())  # what the caller sees lies as PyTorch says
+
+    def test_a_buffer_that_is_written_is_saved_as_it_was(self):
+        class Counting(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.weight = nn.Parameter(torch.ones(3))
+                self.register_buffer("calls", torch.ones(3))
+
+            def forward(self, x):
+                y = x * self.weight * self.calls.clone()
+                self.calls.add_(1)
+                return y
+        self.programs_of_step(Counting(), torch.randn(4, 3))
+
     def test_random_numbers_are_drawn_by_each_call(self):
         compiled = torch.compile(lambda x: F.dropout(x, 0.5), backend="tiny")
         x = torch.ones(100, device="tiny")
@@ -107,7 +147,7 @@ class Sizes(unittest.TestCase):
         """Outputs and gradients of each input, all of one forward and one backward graph."""
         ours = copy.deepcopy(net).to("tiny")
         made, self.graphs = _compile.Graph, []
-        with mock.patch.object(_compile, "Graph", lambda module: self.graphs.append(made(module)) or self.graphs[-1]):
+        with mock.patch.object(_compile, "Graph", lambda *given: self.graphs.append(made(*given)) or self.graphs[-1]):
             step = torch.compile(ours, backend="tiny", dynamic=dynamic)
             for x in inputs:
                 found = []

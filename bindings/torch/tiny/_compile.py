@@ -12,22 +12,30 @@ import torch
 
 from . import _variables
 
+CHANNELS_MIN = 8  # fewer do not fill a vector, whatever is innermost (KernelAxes::kExtentMin)
 PROGRAMS_MAX = 16  # of one graph: sizes that it is called with
 
 
 class _Program:
-    """What is executed, which inputs it takes (the tensors), and which results are its outputs."""
+    """What is executed, which inputs it takes (the tensors), which results are its outputs, and which are inputs."""
 
-    def __init__(self, recording, inputs, outputs, places, result_places):
+    def __init__(self, recording, inputs, outputs, places, result_places, passed):
         self.number = torch.ops.tiny.compile(recording, inputs, outputs)
-        self.places, self.result_places = places, result_places
+        self.places, self.result_places, self.passed = places, result_places, passed
         self.least = self.greatest = ()  # of the variables
         weakref.finalize(self, torch.ops.tiny.release, self.number)
 
     def __call__(self, inputs, results, variables=()):
         made = torch.ops.tiny.execute(self.number, [inputs[i] for i in self.places], variables)
-        for place, tensor in zip(self.result_places, made):
-            results[place] = tensor
+        for places, tensor in zip(self.result_places, made):
+            for place in places:
+                results[place] = tensor
+        for place, (i, view) in self.passed.items():
+            if view is None:
+                results[place] = inputs[i]
+            else:
+                sizes, strides, offset = view
+                results[place] = inputs[i].as_strided(sizes, strides, inputs[i].storage_offset() + offset)
         return results
 
 
@@ -39,16 +47,47 @@ def _described(value):
     return (tuple(value.shape), value.stride()) if isinstance(value, torch.Tensor) else value
 
 
-class Graph:
-    """One graph, with a program for all sizes or for each combination of sizes and numbers that it was called with."""
+def _elements(tensor):
+    """What two tensors that are views of the same elements have in common, while they live."""
+    return tensor.untyped_storage()._cdata, tensor.dtype, tensor.shape, tensor.stride(), tensor.storage_offset()
 
-    def __init__(self, module):
+
+def _channels_last(value):
+    return torch.channels_last if value.dim() == 4 else torch.channels_last_3d
+
+
+def _of_convolutions(graph):
+    """Nodes that are made by convolutions, or element by element, by windows and statistics, of what those make."""
+    found = set()
+    for node in graph.nodes:
+        value = node.meta.get("val")
+        # Operators with several results (batch norms, pools with places) are followed to the operator.getitem of each.
+        ranks = {x.dim() for x in (value if isinstance(value, (tuple, list)) else (value,)) if isinstance(x, torch.Tensor)}
+        if node.target is torch.ops.aten.convolution.default or any(
+                x in found and (isinstance(x.meta["val"], (tuple, list)) or x.meta["val"].dim() in ranks) for x in node.all_input_nodes):
+            found.add(node)
+    return found
+
+
+class Graph:
+    """One graph, with a program for all sizes or for each combination of sizes and numbers that it was called with.
+
+    Results from `saved` on are what the backward graph will be given, and nobody else sees.  Those that are inputs, or views
+    of them, are not computed, and what is between convolutions has its channels innermost, as the engine would store it if
+    both graphs were one."""
+
+    def __init__(self, module, saved=None, written=()):
         self.module = module
+        self.outputs = next(reversed(module.graph.nodes)).args[0]
+        self.inputs = [node for node in module.graph.nodes if node.op == "placeholder"]
+        self.saved = len(self.outputs) if saved is None else saved
+        self.written = frozenset(written)  # inputs that have other elements after the call
         self.programs = {}  # by sizes: and results that are no tensors
         self.is_recorded = not any(isinstance(node.target, torch._ops.OpOverload) and
                                    torch.Tag.nondeterministic_seeded in node.target.tags for node in module.graph.nodes)
         self.variables = self._variables() if self.is_recorded else None
         self.variable_programs = {}  # by the values of symbols that do not vary
+        self.channels_last = self._channels_last() if self.is_recorded else ()
         self.varying = 0  # so many symbols, the first ones, are variables
 
     def _variables(self):
@@ -59,6 +98,25 @@ class Graph:
         except (ValueError, SyntaxError, NameError):
             return None
 
+    def _channels_last(self):
+        """Places of results that shall have their channels innermost."""
+        found = _of_convolutions(self.module.graph)
+        shown = set(self.outputs[:self.saved])
+
+        def is_one(node):
+            value = node.meta.get("val") if isinstance(node, torch.fx.Node) and node in found and node not in shown else None
+            return isinstance(value, torch.Tensor) and value.dim() in (4, 5) and value.shape[1] >= CHANNELS_MIN and \
+                value.is_contiguous()
+        return [place for place in range(self.saved, len(self.outputs)) if is_one(self.outputs[place])]
+
+    def strides(self):
+        """For each result its strides if they are others than the graph says."""
+        made = [None] * len(self.outputs)
+        for place in self.channels_last:
+            value = self.outputs[place].meta["val"]
+            made[place] = tuple(torch._prims_common.make_channels_last_strides_for(value.shape))
+        return made
+
     def record(self, inputs):
         """(program, its results but for outputs), or None."""
         tiny = torch.ops.tiny
@@ -66,7 +124,6 @@ class Graph:
         try:
             tiny.begin_recording(recording, (), (), ())
             stand_ins, results = self.run_module(recording, inputs, [_described(x) for x in inputs])
-            tiny.signature([results[i] for i in _places(results)])
             program = self._program(recording, inputs, stand_ins, results)
             return program, [None if isinstance(x, torch.Tensor) else x for x in results]
         except (RuntimeError, NotImplementedError):
@@ -83,11 +140,37 @@ class Graph:
         for i, stand_in in zip(places, stand_ins):
             given[i] = stand_in
         with torch.no_grad():
-            return stand_ins, list(self.module(*given))
+            results = list(self.module(*given))
+            turned = {}
+            for place in self.channels_last:
+                key = _elements(results[place])
+                if key not in turned:
+                    turned[key] = results[place].contiguous(memory_format=_channels_last(results[place])), results[place]
+                results[place] = turned[key][0]
+            return stand_ins, results
 
     def _program(self, recording, inputs, stand_ins, results):
-        outputs = _places(results)
-        return _Program(recording, stand_ins, [results[i] for i in outputs], _places(inputs), outputs)
+        places = _places(inputs)
+        given = {x.untyped_storage()._cdata: (i, x) for i, x in zip(places, stand_ins)
+                 if i not in self.written and x.stride() == inputs[i].stride() and x.shape == inputs[i].shape and
+                 not _variables.has_symbols(self.inputs[i].meta.get("val"))}
+        outputs, result_places, passed = [], {}, {}
+        for place in _places(results):
+            result = results[place]
+            i, source = given.get(result.untyped_storage()._cdata, (None, None)) if place >= self.saved else (None, None)
+            # Views that depend on variables (weights that are expanded) are the program's.
+            if source is not None and source.dtype == result.dtype and not _variables.has_symbols(self.outputs[place].meta.get("val")):
+                view = result.shape, result.stride(), result.storage_offset()
+                passed[place] = i, None if result is source else view
+            elif place >= self.saved and _elements(result) in result_places:
+                result_places[_elements(result)].append(place)
+            else:
+                # A result that the caller sees twice is two tensors.
+                key = _elements(result) if _elements(result) not in result_places else place
+                result_places[key] = [place]
+                outputs.append(result)
+        torch.ops.tiny.signature(outputs)  # sizes and strides of what is compiled
+        return _Program(recording, stand_ins, outputs, places, list(result_places.values()), passed)
 
     def record_variables(self, inputs, values):
         """The program for all values of the symbols that are variables, or None."""
@@ -183,7 +266,22 @@ class Graph:
 
 
 def _compile_graph(module, example_inputs):
+    # Saved results have the strides that the forward graph reported, of which the graph itself does not know.
+    for node, value in zip((node for node in module.graph.nodes if node.op == "placeholder"), example_inputs):
+        if isinstance(value, torch.Tensor) and isinstance(node.meta.get("val"), torch.Tensor):
+            node.meta["val"] = value
     graph = Graph(module)
+    graph._boxed_call = True
+    return graph
+
+
+def _compile_forward(module, example_inputs):
+    context = torch._guards.TracingContext.try_get()
+    if context is None or context.fw_metadata is None or context.output_strides is None:
+        return _compile_graph(module, example_inputs)
+    metadata = context.fw_metadata
+    graph = Graph(module, metadata.num_forward, metadata.mutated_inp_runtime_indices)
+    context.output_strides.extend(graph.strides())
     graph._boxed_call = True
     return graph
 
@@ -197,4 +295,4 @@ def backend(module, example_inputs):
 def _aot():
     from torch._dynamo.backends.common import aot_autograd
 
-    return aot_autograd(fw_compiler=_compile_graph, bw_compiler=_compile_graph)
+    return aot_autograd(fw_compiler=_compile_forward, bw_compiler=_compile_graph, inference_compiler=_compile_graph)
