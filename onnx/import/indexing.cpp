@@ -29,8 +29,8 @@ Tensors import_gather_nd(Call& c) {
 }
 
 Tensors import_one_hot(Call& c) {
-  const int64_t depth = c.integer(1);
-  c.check(depth >= 0, "a depth of ", depth);
+  const tiny::Dim depth = c.size(1);
+  c.check(!depth.is_const() || depth.value() >= 0, "a depth of ", depth);
   const Tensor& values = c.in(2);
   c.check(dims_of(values) == Ints{2}, "values of shape ", values.shape());
   const Tensor off = reshape(slice_axis(values, 0, 0, 1), Shape());

@@ -1,5 +1,7 @@
 // Pads of every mode, and Upsample, the forerunner of Resize.
+#include <algorithm>
 #include <optional>
+#include <vector>
 
 #include "base/error.h"
 #include "onnx/import/functions.h"
@@ -21,24 +23,54 @@ constexpr Named<PadMode> kModes[] = {{"constant", PadMode::Constant},
                                      {"edge", PadMode::Edge},
                                      {"wrap", PadMode::Wrap}};
 
-// Of positions of an axis of which the run knows the size, which may be outside: the elements that
-// stand there.
-Tensor sources_of(PadMode mode, const Tensor& at, const tiny::Dim& n) {
-  const auto size = [&](const tiny::Dim& d) { return size_tensor(at.context_ref(), d); };
-  if (mode == PadMode::Wrap) return floor_mod(at, size(maximum(n, 1)));
-  const tiny::Dim last = maximum(n - 1, 0);
-  if (mode == PadMode::Edge) return minimum(maximum(at, tiny::number_int(at, 0)), size(last));
-  const Tensor place = floor_mod(at, size(maximum(last * 2, 1)));
-  return minimum(place, sub(size(last * 2), place));
+// Of positions of an axis of `n` elements, which the run knows, which may be outside: the elements
+// that stand there.
+Tensor sources_of(PadMode mode, const Tensor& at, const Tensor& n) {
+  const auto number = [&](int64_t value) { return tiny::number_int(at, value); };
+  if (mode == PadMode::Wrap) return floor_mod(at, maximum(n, number(1)));
+  const Tensor last = maximum(sub(n, number(1)), number(0));
+  if (mode == PadMode::Edge) return minimum(maximum(at, number(0)), last);
+  const Tensor twice = mul(last, number(2));
+  const Tensor place = floor_mod(at, maximum(twice, number(1)));
+  return minimum(place, sub(twice, place));
+}
+
+PadMode mode_of(const Call& c) {
+  // Wrap is as old as version 19.
+  const size_t modes = c.version() < 19 ? 3 : 4;
+  return named_attr<PadMode>(c, "mode", "constant", std::span(kModes).first(modes));
+}
+
+// How many elements more there are at the two ends of an axis (int64 []); negative: fewer.
+struct Ends {
+  Tensor before;
+  Tensor after;
+};
+
+// An axis with other ends, where the run finds how many elements there are or are to be: `count`.
+Tensor padded_axis(const Call& c, const Tensor& x, size_t axis, const Ends& ends,
+                   const tiny::Dim& count, PadMode mode, const Tensor& value) {
+  const Tensor size = size_tensor(c.context(), x.shape()[axis]), none = number_int(c, 0);
+  const Tensor places = arange(c.context(), kInt64, count);
+  const auto along = static_cast<int64_t>(axis);
+  if (mode != PadMode::Constant) {
+    // What stays after the cuts is what is repeated.
+    const Tensor kept = add(size, add(minimum(ends.before, none), minimum(ends.after, none)));
+    const Tensor from = sources_of(mode, sub(places, maximum(ends.before, none)), kept);
+    return gather(x, sub(from, minimum(ends.before, none)), along);
+  }
+  // What is outside is the one value behind the last element.
+  Ints nothing(static_cast<size_t>(x.rank())), one = nothing;
+  one[axis] = 1;
+  const Tensor at = sub(places, ends.before);
+  const Tensor is_inside = bit_and(less_equal(none, at), less(at, size));
+  return gather(pad(x, nothing, one, mode, value), where(is_inside, at, size), along);
 }
 
 // `pads` has the beginnings of all axes, then the ends.
-Tensors padded(const Call& c, const Ints& pads, const std::optional<Ints>& given_axes,
-               const Tensor& value) {
-  const Tensor& x = c.in(0);
-  // Wrap is as old as version 19.
-  const size_t modes = c.version() < 19 ? 3 : 4;
-  const PadMode mode = named_attr<PadMode>(c, "mode", "constant", std::span(kModes).first(modes));
+Tensors padded(const Call& c, const Tensor& x, const Ints& pads,
+               const std::optional<Ints>& given_axes, const Tensor& value) {
+  const PadMode mode = mode_of(c);
   const Ints axes = given_axes ? axes_of(*given_axes, x.rank()) : every_axis(x.rank());
   c.check(pads.size() == 2 * axes.size(), pads.size(), " pads for ", axes.size(), " axes");
   Ints before(static_cast<size_t>(x.rank())), after(static_cast<size_t>(x.rank()));
@@ -50,9 +82,11 @@ Tensors padded(const Call& c, const Ints& pads, const std::optional<Ints>& given
   for (size_t axis = 0; axis < before.size() && mode != PadMode::Constant; ++axis) {
     const tiny::Dim n = x.shape()[axis];
     if (!c.importer().is_computed(n)) continue;
-    const Tensor at = arange(c.context(), kInt64, n + (before[axis] + after[axis]));
-    const Tensor from = sources_of(mode, sub(at, tiny::number_int(at, before[axis])), n);
-    inner = gather(inner, from, static_cast<int64_t>(axis));
+    const auto number = [&](int64_t k) {
+      return full_bits(c.context(), kInt64, {}, static_cast<uint64_t>(k));
+    };
+    inner = padded_axis(c, inner, axis, {number(before[axis]), number(after[axis])},
+                        n + (before[axis] + after[axis]), mode, value);
     before[axis] = after[axis] = 0;
   }
   return {pad(inner, before, after, mode, value)};
@@ -60,18 +94,67 @@ Tensors padded(const Call& c, const Ints& pads, const std::optional<Ints>& given
 
 Tensors import_pad_attributes(Call& c) {
   const Ints pads = c.ints_attr(c.version() < 2 ? "paddings" : "pads", {});
-  return padded(c, pads, std::nullopt, number(c.in(0), c.real_attr("value", 0.0f)));
+  return padded(c, c.in(0), pads, std::nullopt, number(c.in(0), c.real_attr("value", 0.0f)));
+}
+
+// Pads that runs find.
+Tensors padded_as_found(Call& c) {
+  Tensor x = c.in(0);
+  const Ints axes = c.has(3) ? axes_of(c.ints(3), x.rank()) : every_axis(x.rank());
+  std::vector<Tensor> found(2 * axes.size());
+  const auto find = [&](size_t i, const Tensor& count) -> tiny::Dim {
+    if (i < found.size()) found[i] = count;
+    return 0;
+  };
+  Shape pads = c.sizes(1, find);
+  c.check(pads.size() == found.size(), pads.size(), " pads for ", axes.size(), " axes");
+  Ints known(pads.size());
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const auto end = i + axes.size();
+    const bool are_known = pads[i].is_const() && pads[end].is_const() && !found[i] && !found[end];
+    if (are_known) {
+      known[i] = pads[i].value();
+      known[end] = pads[end].value();
+      continue;
+    }
+    const auto more = [&](size_t k) {
+      return found[k] ? reshape(found[k], {}) : size_tensor(c.context(), pads[k]);
+    };
+    const Ends ends{more(i), more(end)};
+    const auto axis = static_cast<size_t>(axes[i]);
+    const Tensor left =
+        add(size_tensor(c.context(), x.shape()[axis]), add(ends.before, ends.after));
+    const tiny::Dim count = c.importer().open_size(maximum(left, number_int(c, 0)), c.node());
+    x = padded_axis(c, x, axis, ends, count, mode_of(c), c.in_or(2, Tensor()));
+  }
+  return padded(c, x, known, axes, c.in_or(2, Tensor()));
 }
 
 Tensors import_pad(Call& c) {
-  return padded(c, c.ints(1), c.has(3) ? std::optional<Ints>(c.ints(3)) : std::nullopt,
+  if (c.importer().is_decided_by_data(c.in(1))) return padded_as_found(c);
+  return padded(c, c.in(0), c.ints(1), c.has(3) ? std::optional<Ints>(c.ints(3)) : std::nullopt,
                 c.in_or(2, Tensor()));
 }
 
 Tensors import_center_crop_pad(Call& c) {
   const Tensor& x = c.in(0);
   const Ints axes = axes_of(c.ints_attr("axes", every_axis(x.rank())), x.rank());
-  return {center_crop_pad(x, axes, c.ints(1))};
+  const auto is_found = [&](int64_t axis) { return c.importer().is_computed(size_of(x, axis)); };
+  if (!c.importer().is_decided_by_data(c.in(1)) && std::ranges::none_of(axes, is_found))
+    return {center_crop_pad(x, axes, c.ints(1))};
+  const Shape sizes = c.sizes(1);
+  c.check(sizes.size() == axes.size(), sizes.size(), " sizes for ", axes.size(), " axes");
+  Tensor out = x;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const Tensor more =
+        sub(size_tensor(c.context(), sizes[i]), size_tensor(c.context(), size_of(x, axes[i])));
+    // The half that is rounded down is the one before.
+    const Tensor half = floor_div(maximum(more, neg(more)), number_int(c, 2));
+    const Tensor before = where(less(more, number_int(c, 0)), neg(half), half);
+    out = padded_axis(c, out, static_cast<size_t>(axes[i]), {before, Tensor()}, sizes[i],
+                      PadMode::Constant, Tensor());
+  }
+  return {out};
 }
 
 // ---- Upsample: coordinates are position / scale.

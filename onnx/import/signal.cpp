@@ -41,10 +41,10 @@ Tensors import_stft(Call& c) {
   return {view_as_real(stft(x, c.in_or(2, Tensor()), length, c.integer(1), onesided))};
 }
 
-template <Tensor (*kWindow)(const Ref<Context>&, int64_t, bool)>
+template <Tensor (*kWindow)(const Ref<Context>&, const tiny::Dim&, bool)>
 Tensors import_window(Call& c) {
   const DType dtype = c.dtype_attr("output_datatype", kFloat32);
-  return {cast(kWindow(c.context(), c.integer(0), c.flag("periodic", true)), dtype)};
+  return {cast(kWindow(c.context(), c.size(0), c.flag("periodic", true)), dtype)};
 }
 
 // Inputs: the bands, the transform's length, samples a second, the lowest and the highest Hz.

@@ -224,9 +224,9 @@ Tensor random_multinomial(const Tensor& key, const Tensor& weights, int64_t coun
   const DType dtype = weights.dtype();
   require(dtype.is_float(), Status::DType, "weights of ", dtype, "; wanted floats");
   require(weights.rank() >= 1, Status::Shape, "weights of shape []; wanted an axis of them");
-  const Ints shape = const_dims(weights.shape());
+  const Dim size = weights.shape().back();
   const int64_t last = weights.rank() - 1;
-  require(count >= 0 && shape.back() > 0 && (replacement || count <= shape.back()),
+  require(count >= 0 && !size.is(0) && (replacement || count <= size.value()),
           Status::InvalidArgument, count, " positions of weights of shape ", weights.shape(),
           replacement ? "" : " without replacement");
   const Tensor w = cast(weights, dtype == kFloat64 ? kFloat64 : kFloat32);
@@ -239,14 +239,17 @@ Tensor random_multinomial(const Tensor& key, const Tensor& weights, int64_t coun
     return top_k(where(greater(w, none), speed, number(u, -1)), count, last, true).indices;
   }
   const Tensor sums = cumsum(w, last);
-  const Tensor all = slice_axis(sums, last, shape.back() - 1, shape.back());
+  const Tensor place = arange(key.context_ref(), kInt64, size);
+  const Tensor is_last = equal(place, size_tensor(key.context_ref(), size - 1));
+  // Of a size that may be 0 in a run there is no last element to be read.
+  const Tensor all = size.is_const() ? slice_axis(sums, last, size - 1, size)
+                                     : sum(where(is_last, sums, number(w, 0)), {last}, true);
   Shape drawn = weights.shape();
   drawn.back() = count;
   const Tensor at = random_uniform(key, w.dtype(), drawn) * all;
   const Tensor before =
       cast(less_equal(unsqueeze(sums, {last}), unsqueeze(at, {last + 1})), kInt64);
   // A number that was rounded up to the sum of all is of the last that has a weight.
-  const Tensor place = arange(key.context_ref(), kInt64, shape.back());
   const Tensor possible = where(greater(w, none), place, number_int(place, 0));
   return minimum(sum(before, {last + 1}), max(possible, {last}, true));
 }

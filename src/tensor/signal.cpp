@@ -1,6 +1,7 @@
 #include "tensor/signal.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <vector>
 
@@ -99,9 +100,22 @@ Complex mirrored(const Complex& x, int64_t length) {
   return {index_select(x.real, from, -1), index_select(imaginary, from, -1) * signs};
 }
 
+// a0 - a1 cos(t) + a2 cos(2t) over as many samples as a run finds.
+Tensor cosine_window_of(const Ref<Context>& context, const Dim& size, bool periodic,
+                        const std::array<double, 3>& a) {
+  const Tensor at = cast(arange(context, kInt64, size), kFloat64);
+  const Tensor turn = cast(size_tensor(context, periodic ? size : size - 1), kFloat64);
+  const Tensor one = number(at, 1);
+  // A symmetric window of one sample is its middle.
+  const Tensor t = where(less(turn, one), number(at, M_PI), at * number(at, 2 * M_PI) / turn);
+  return number(at, a[0]) - number(at, a[1]) * cos(t) + number(at, a[2]) * cos(t + t);
+}
+
 // a0 - a1 cos(t) + a2 cos(2t).
-Tensor cosine_window(const Ref<Context>& context, int64_t size, bool periodic, double a0, double a1,
-                     double a2) {
+Tensor cosine_window(const Ref<Context>& context, const Dim& given, bool periodic, double a0,
+                     double a1, double a2) {
+  if (!given.is_const()) return cosine_window_of(context, given, periodic, {a0, a1, a2});
+  const int64_t size = given.value();
   require(size >= 0, Status::InvalidArgument, "a window of ", size, " samples; wanted 0 or more");
   const double turn = static_cast<double>(periodic ? size : size - 1);
   std::vector<double> values;
@@ -156,16 +170,16 @@ Complex dft(const Complex& x, int64_t given_axis, const DftOptions& options) {
 Complex stft(const Complex& x, const Tensor& window, int64_t length, int64_t step, bool onesided) {
   require(x.real.rank() == 2, Status::Shape, "stft: a signal of shape ", x.real.shape(),
           "; wanted [batch, samples]");
-  const int64_t size = length_of(x.real, 1);
-  require(step > 0 && length > 0 && length <= size, Status::InvalidArgument, "stft: frames of ",
-          length, " samples, ", step, " apart, of ", size,
-          "; wanted both at least 1, and no more in a frame than there are");
+  const Dim size = x.real.shape()[1];
+  require(step > 0 && length > 0 && (!size.is_const() || length <= size.value()),
+          Status::InvalidArgument, "stft: frames of ", length, " samples, ", step, " apart, of ",
+          size, "; wanted both at least 1, and no more in a frame than there are");
   require(!window || (window.rank() == 1 && length_of(window, 0) == length), Status::Shape,
           "stft: a window of shape ", window ? Shape(window.shape()) : Shape(), "; wanted [",
           length, "]");
   require(!onesided || !x.imaginary, Status::InvalidArgument,
           "stft: one side of the spectrum of a complex signal; wanted a real one");
-  const int64_t frames = (size - length) / step + 1;
+  const Dim frames = window_count(size, length, step, 1);
   const Complex in = each_part(x, [&](const Tensor& part) {
     const Tensor framed = windows(part, {length}, {step}, {1}, {frames});
     return window ? framed * window : framed;
@@ -173,13 +187,13 @@ Complex stft(const Complex& x, const Tensor& window, int64_t length, int64_t ste
   return transformed(in, onesided ? length / 2 + 1 : length, length, false);
 }
 
-Tensor hann_window(const Ref<Context>& context, int64_t size, bool periodic) {
+Tensor hann_window(const Ref<Context>& context, const Dim& size, bool periodic) {
   return cosine_window(context, size, periodic, 0.5, 0.5, 0);
 }
-Tensor hamming_window(const Ref<Context>& context, int64_t size, bool periodic) {
+Tensor hamming_window(const Ref<Context>& context, const Dim& size, bool periodic) {
   return cosine_window(context, size, periodic, 25.0 / 46, 21.0 / 46, 0);
 }
-Tensor blackman_window(const Ref<Context>& context, int64_t size, bool periodic) {
+Tensor blackman_window(const Ref<Context>& context, const Dim& size, bool periodic) {
   return cosine_window(context, size, periodic, 0.42, 0.5, 0.08);
 }
 

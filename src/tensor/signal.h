@@ -38,9 +38,9 @@ Complex stft(const Complex& x, const Tensor& window, int64_t length, int64_t ste
 
 // Windows of `size` samples, float64 [size]; `periodic`: over the size, otherwise over one less, so
 // that they are symmetric.
-Tensor hann_window(const Ref<Context>& context, int64_t size, bool periodic = true);
-Tensor hamming_window(const Ref<Context>& context, int64_t size, bool periodic = true);
-Tensor blackman_window(const Ref<Context>& context, int64_t size, bool periodic = true);
+Tensor hann_window(const Ref<Context>& context, const Dim& size, bool periodic = true);
+Tensor hamming_window(const Ref<Context>& context, const Dim& size, bool periodic = true);
+Tensor blackman_window(const Ref<Context>& context, const Dim& size, bool periodic = true);
 
 // What takes the spectrum of one side of a signal to mel bands: float64 [length / 2 + 1, bands].
 // Triangles, whose corners are evenly spaced on the mel scale from `low` to `high` Hz and rounded

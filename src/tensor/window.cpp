@@ -37,8 +37,13 @@ Dim window_count(const Dim& size, int64_t kernel, int64_t stride, int64_t dilati
   const int64_t reach = reach_of(kernel, dilation);
   const Dim rest = size - reach;
   const Dim count = floor_div(ceil_mode ? rest + (stride - 1) : rest, stride) + 1;
-  // Padding makes up for what such an axis lacks, or it has to be told apart.
-  if (may_be_empty(size) && lower_bound(count) >= 0) return count;
+  if (may_be_empty(size)) {
+    // Padding makes up for what such an axis lacks, or where it is too short there is no window.
+    if (lower_bound(count) >= 0) return count;
+    if (!ceil_mode) return floor_div(maximum(rest + stride, 0), stride);
+    const Dim places = maximum(rest + 1, 0);
+    return minimum(floor_div(places + (2 * stride - 2), stride), places);
+  }
   return decide_less_equal(reach, size) ? count : Dim(0);
 }
 
