@@ -46,6 +46,7 @@ bool keeps_another(const Call& c, const tiny::Dim& asked, const TensorShape& fro
 // can tell of sizes that data says.
 Tensor reshaped_as_said(const Call& c, const Tensor& x, const Shape& shape) {
   const tiny::Dim count = product(shape);
+  if (product(x.shape()).is(0)) return full(c.context(), x.dtype(), shape, 0);
   return reshape(gather(flatten(x), arange(c.context(), kInt64, count)), shape);
 }
 
@@ -73,7 +74,8 @@ Tensors reshape_as_found(Call& c, Shape shape, bool allow_zero) {
   const Tensor given = where(is_open, floor_div(count, maximum(others, one)), named);
   const Tensor fits = equal(prod(given, {0}), count);
   const Tensor checked = where(fits, given, tiny::number_int(asked, -1));
-  const int64_t most = upper_bound(elements);
+  // Beside a size of 0 others may be any.
+  const int64_t most = elements.is(0) ? kOpenSizeMax : upper_bound(elements);
   for (size_t i = 0; i < shape.size(); ++i) {
     const auto at = static_cast<int64_t>(i);
     if (shape[i].is(-1))

@@ -35,7 +35,7 @@ std::optional<WindowRows> window_rows(const UOp& reduce) {
   const UOp* top = &value;
   if (value.op() == Op::Mul) top = &value.src(unfold_of(value.src(0)) ? 0 : 1);
   const UOp* unfold = unfold_of(*top);
-  if (!unfold) return std::nullopt;
+  if (!unfold || !unfold->dtype().is_float()) return std::nullopt;
   const Unfolding windows = unfolding(*unfold);
   const size_t last = static_cast<size_t>(windows.axis) + windows.along.size() - 1;
   if (last + 1 != shape_of(unfold->src(0)).size()) return std::nullopt;

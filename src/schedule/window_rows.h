@@ -20,7 +20,8 @@ struct WindowRows {
   const UOp& source() const { return unfold.src(0); }
 };
 
-// None if the reduction repeats what it reads, or its windows move along no last axis.
+// None if the reduction repeats what it reads, or its windows move along no last axis; nor of
+// bytes, which are multiplied in words.
 std::optional<WindowRows> window_rows(const UOp& reduce);
 
 // Cycles for a vector of results: of lanes along rows, where the windows' stride sets them apart,

@@ -57,11 +57,17 @@ Tensor pad(const Tensor& a, const Ints& before, const Ints& after, PadMode mode,
             " has no elements to pad it with");
     require(before[i] + n + after[i] >= 0, Status::Shape, "pads ", list_text(before), " and ",
             list_text(after), " take away more than shape ", a.shape(), " has");
+    // What is taken away is not there to be repeated.
+    const int64_t cut = std::max<int64_t>(-before[i], 0);
+    const int64_t kept = n - cut - std::max<int64_t>(-after[i], 0);
+    const int64_t begin = -std::max<int64_t>(before[i], 0), end = before[i] + n + after[i] + begin;
+    require(kept > 0 || begin == end, Status::Shape, "pads ", list_text(before), " and ",
+            list_text(after), " of shape ", a.shape(), " leave nothing of axis ", i, " to repeat");
     Ints from;
-    HostRoom room(a.context(), before[i] + n + after[i], sizeof(int64_t));
-    for (int64_t at = -before[i]; at < n + after[i]; ++at) {
+    HostRoom room(a.context(), end - begin, sizeof(int64_t));
+    for (int64_t at = begin; at < end; ++at) {
       room.check();
-      from.push_back(source_of(mode, at, n));
+      from.push_back(cut + source_of(mode, at, kept));
     }
     out = index_select(out, from, static_cast<int64_t>(i));
   }

@@ -39,6 +39,8 @@ Ref<Context> context_for(const Machine& machine, const std::string& options = ""
   flags.opts = options;
   flags.noopt = optimise ? 0 : 1;
   flags.bf16_dots = 1;
+  // Which kernels there are does not depend on the speeds of this machine: lists name their ranges.
+  flags.processor = "zen5";
   return make_ref<Context>(flags);
 }
 

@@ -178,6 +178,11 @@ def reshapes_as_data_says():
         both.check(*(among_many(one) for one in sizes), x)
     for sizes in ((5, 5), (-1, -1), (-1, 5), (7, -1)):
         sent_back(both, [*(among_many(one) for one in sizes), x], 'the size "#shaped" is -1: what data says does not fit')
+    # Beside a size of 0 others may be any.
+    both = Both([*asked, node("Reshape", ["x", "s"], ["y"], allowzero=1, name="shaped")], [*inputs[:2], ("x", FLOAT, (0, 4))], [("y", FLOAT, 2)])
+    for sizes in ((5, 0), (0, 7), (0, 0)):
+        both.check(*(among_many(one) for one in sizes), np.zeros((0, 4), np.float32))
+    sent_back(both, [among_many(5), among_many(1), np.zeros((0, 4), np.float32)], 'the size "#shaped" is -1: what data says does not fit')
     both = Both([*number("a", "n"), node("Squeeze", ["n"], ["count"]), node("Range", ["zero", "count", "one"], ["r"]),
                  node("Reshape", ["r", "blocks"], ["b"], name="blocks"), node("Compress", ["x", "c"], ["y"], axis=0), node("Reshape", ["y", "rows"], ["z"])],
                 [("a", FLOAT, (MANY,)), ("x", FLOAT, (40, 3)), ("c", BOOL, (40,))], [("b", INT64, 3), ("z", FLOAT, 2)],

@@ -211,14 +211,20 @@ TEST_F(KernelCounts, AttentionIsOne) {
 TEST_F(KernelCounts, AWindowForEachChannelAndAProductAreOne) {
   Window same;
   same.before = same.after = {1, 1};
-  const auto depthwise = [&](int64_t channels) {
-    const Tensor x = input({1, channels, 14, 14});
+  // Its channels lie side by side, as those of what is computed before do.
+  const auto channels_last = [&](int64_t channels) {
+    return permute(input({1, 14, 14, channels}), {0, 3, 1, 2});
+  };
+  const auto depthwise_of = [&](const Tensor& x) {
+    const int64_t channels = x.shape()[1].value();
     return relu(conv(x, input({channels, 1, 3, 3}), input({channels}), same.with_groups(channels)));
   };
+  const auto depthwise = [&](int64_t channels) { return depthwise_of(channels_last(channels)); };
   const auto pointwise = [&](const Tensor& x, int64_t channels) {
     return conv(x, input({channels, x.shape()[1].value(), 1, 1}), Tensor(), Window());
   };
   EXPECT_EQ(kernels(pointwise(depthwise(96), 24)), 1U);
+  EXPECT_EQ(kernels(pointwise(depthwise_of(input({1, 96, 14, 14})), 24)), 2U);
   EXPECT_EQ(kernels(pointwise(depthwise(960), 960)), 2U);
   const Tensor one = depthwise(64);
   EXPECT_EQ(kernels(add(pointwise(one, 32), relu(pointwise(one, 32)))), 3U);

@@ -49,9 +49,9 @@ TEST(GraphPasses, WhatEachNeedsStandsBeforeIt) {
 }
 
 // Those with a case below.
-const Names kCases{"same_loops",       "same_results",   "drop_aliases",
-                   "onehot_to_gather", "rewrite_scales", "rewrite_zero_points",
-                   "rewrite_winograd", "fuse_products",  "split_reductions"};
+const Names kCases{"same_loops",     "same_results",        "drop_aliases",     "onehot_to_gather",
+                   "rewrite_scales", "rewrite_zero_points", "rewrite_winograd", "copy_windowed",
+                   "fuse_products",  "split_reductions"};
 
 TEST(GraphPasses, WhatRunsWithoutAProgramHasACase) {
   Names always;
@@ -309,6 +309,14 @@ TEST_F(GraphPassCase, AConvolutionThatIsTheResultHasMemoryOfItsOwn) {
   const Tensor w = values({8, 4, 3, 3}, 3);
   expect("rewrite_winograd", {1, 4, 10, 9},
          [&](const Tensor& x) { return conv(x, w, Tensor(), {}); });
+}
+
+TEST_F(GraphPassCase, StridedWindowsReadACopy) {
+  const Tensor w = values({8, 1, 9, 9}, 3);
+  Window apart;
+  apart.strides = {2, 2};
+  expect("copy_windowed", {1, 8, 24, 23},
+         [&](const Tensor& x) { return conv(x, w, Tensor(), apart.with_groups(8)); });
 }
 
 TEST_F(GraphPassCase, ProductsAndSumsAreOneRounding) {

@@ -36,6 +36,14 @@ TEST_P(Padded, EveryModeHasItsElements) {
     EXPECT_EQ(row(-1, -1, mode), Floats{2});
 }
 
+TEST_P(Padded, WhatIsTakenAwayIsNotRepeated) {
+  EXPECT_EQ(row(2, -1, PadMode::Wrap), (Floats{1, 2, 1, 2}));
+  EXPECT_EQ(row(-2, 2, PadMode::Wrap), (Floats{3, 3, 3}));
+  EXPECT_EQ(row(3, -1, PadMode::Reflect), (Floats{2, 1, 2, 1, 2}));
+  EXPECT_EQ(row(-1, 2, PadMode::Edge), (Floats{2, 3, 3, 3}));
+  EXPECT_EQ(row(-3, 0, PadMode::Wrap), Floats{});
+}
+
 TEST_P(Padded, AxesFollowEachOther) {
   const Tensor a = floats(context_, {1, 2, 3, 4}, {2, 2});
   EXPECT_EQ(floats_of(pad(a, {1, 0}, {0, 1}, PadMode::Wrap)), (Floats{3, 4, 3, 1, 2, 1, 3, 4, 3}));
@@ -66,6 +74,8 @@ TEST(Padding, MistakesAreNamed) {
                  {"[1, 1]", "every axis"});
   expect_failure(failure_of([&] { pad(a, {-2}, {-1}, PadMode::Wrap); }), Status::Shape,
                  {"[-2]", "[-1]", "take away more"});
+  expect_failure(failure_of([&] { pad(a, {-2}, {1}, PadMode::Wrap); }), Status::Shape,
+                 {"[-2]", "[1]", "nothing of axis 0"});
   expect_failure(failure_of([&] { pad(a, {INT64_MIN}, {INT64_MAX}, PadMode::Wrap); }),
                  Status::Limit, {"pad"});
   const Tensor none = floats(context, {}, {0});

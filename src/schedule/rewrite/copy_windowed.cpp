@@ -42,6 +42,7 @@ UOp with_innermost(const UOp& value, size_t axis) {
 }  // namespace
 
 ChangedGraph copy_windowed(std::span<const UOp> roots, const Target& target) {
+  if (target.computes_in_groups()) return unchanged(roots);  // whose threads have an element each
   NodeTable<size_t> copied;  // by the node that takes windows: the axis to be innermost
   bool any = false;
   for (const UOp& u : topological(roots, has_memory)) {
