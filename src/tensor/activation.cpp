@@ -40,9 +40,13 @@ Tensor kept_within(const Tensor& a, const Tensor& low, const Tensor& high, Corne
   return out;
 }
 
-// Where a function bends at 0 its slope there is that below, as PyTorch's is.
+// Where a function bends at 0 its slope there is that below, as PyTorch's is; of no number it is
+// that above where an exponential's would be none.
 Tensor is_positive(const Tensor& a) {
   return less(number(a, 0), a);
+}
+Tensor is_at_most_0(const Tensor& a) {
+  return less_equal(a, number(a, 0));
 }
 
 Tensor rounded_like(const Tensor& result, const Tensor& a) {
@@ -95,8 +99,8 @@ Tensor log1p(const Tensor& a) {
 Tensor elu(const Tensor& a, double alpha) {
   const Tensor x = as_wide(a);
   // What is not chosen is finite in its slopes, too: 0 times infinity is none.
-  const Tensor low = where(is_positive(x), number(x, -1), x);
-  return rounded_like(where(is_positive(x), x, times(expm1(low), alpha)), a);
+  const Tensor low = where(is_at_most_0(x), x, number(x, -1));
+  return rounded_like(where(is_at_most_0(x), times(expm1(low), alpha), x), a);
 }
 
 Tensor leaky_relu(const Tensor& a, double slope) {
@@ -137,9 +141,9 @@ Tensor swish(const Tensor& a, double beta) {
 
 Tensor exponential_unit(const Tensor& a, double scale, double width) {
   const Tensor x = as_float(a);
-  const Tensor low = where(is_positive(x), number(x, 0), x);
+  const Tensor low = where(is_at_most_0(x), x, number(x, 0));
   const Tensor e = sub(exp(width == 1 ? low : div(low, number(x, width))), number(x, 1));
-  return where(is_positive(x), x, mul(number(x, scale), e));
+  return where(is_at_most_0(x), mul(number(x, scale), e), x);
 }
 
 Tensor celu(const Tensor& a, double alpha) {

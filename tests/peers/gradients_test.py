@@ -720,7 +720,7 @@ class Gradients(unittest.TestCase):
         self.assertEqual(slope(lambda x: x.minimum(1), 0, 1, 2, nan), [1, 0.5, 0, 1])
         self.assertEqual(slope(lambda x: x ** 1.5, 0, 4, inf), [0, 3, inf])
         self.assertEqual(slope(lambda x: x.elu(), -inf, 0, 800, inf, nan), [0, 1, 1, 1, 1])
-        self.assertEqual(slope(lambda x: x.selu(gamma=2), -inf, 800), [0, 2])
+        self.assertEqual(slope(lambda x: x.selu(gamma=2), -inf, 800, nan), [0, 2, 2])
         self.assertEqual(slope(lambda x: x.celu(2), -inf, 0, 800), [0, 1, 1])
         self.assertEqual(slope(lambda x: x.softplus(), 0), [0.5])
         self.assertEqual(slope(lambda x: x.exp() / (x.exp() + 1), -300, 0, 300), [0, 0.25, 0])
