@@ -176,6 +176,10 @@ Kernel prepare_kernel(const Kernel& kernel, const Target& target) {
   return merge_ranges(split_at_divisors(decomposed(kernel, target)));
 }
 
+double seconds_as_chosen(const Kernel& kernel, const Machine& target) {
+  return optimise(prepare_kernel(split_at_exact_divisors(kernel), target), target).seconds;
+}
+
 CodegenResult generate(const Kernel& kernel, const Machine& target,
                        const PipelineOptions& options) {
   CodegenResult result;

@@ -50,6 +50,10 @@ struct CodegenResult {
 // where every access walks them as one.
 Kernel prepare_kernel(const Kernel& kernel, const Target& target);
 
+// What a kernel of the scheduler is estimated to take under the options that generate() would
+// choose for it, in seconds.
+double seconds_as_chosen(const Kernel& kernel, const Machine& target);
+
 // The program is named after the shape of its loops (codegen/figures.h).  Throws what the signal of
 // the kernel's graph says.
 CodegenResult generate(const Kernel& kernel, const Machine& target, const PipelineOptions& options);

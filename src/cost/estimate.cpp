@@ -32,7 +32,7 @@ constexpr double kInsertedLane = 1;     // a lane that lies apart is put into it
 constexpr double kGatheredLane = 2;     // at an index of its own
 constexpr double kPermuted = 1;         // a register that lanes are picked out of
 constexpr double kExtractedLane = 1.5;  // or stored
-constexpr double kTurned = 3;           // a vector of a square that is turned in registers
+constexpr double kTurned = 0.75;        // two vectors unpacked, or pieces of one moved
 constexpr double kAsked = 1.5;          // a load for all lanes, that asks whether there is anything
 constexpr double kIndexDivided = 1.5;   // an index divided by a constant: multiplied and shifted
 constexpr double kWordDivided = 20;     // an integer divided by another
@@ -470,6 +470,14 @@ class Estimator {
     nest.touched.push_back(&a);
   }
 
+  // Moves between registers that turn so many rows: each step of unpacking pairs them all, and
+  // columns are taken out of the registers that hold several.
+  static double moves(double rows, double lanes, double registers) {
+    const auto height = static_cast<double>(std::bit_ceil(static_cast<uint64_t>(rows)));
+    const double taken = height < lanes ? lanes * (1 - height / lanes) : 0;
+    return height * std::log2(height) * registers + taken;
+  }
+
   void write(double n, double lanes, DType dtype, int64_t stride, double rows) {
     const double full = registers(lanes, dtype);
     if (stride == 0 || stride == 1) {
@@ -481,14 +489,19 @@ class Estimator {
       at(Resource::Arithmetic) += n * full * (rows - 1) * kPermuted;
       at(Resource::Issue) += n * full * rows * kIssued;
     } else {
-      // Rows that fill less than half a square are stored lane by lane.
-      const double whole = std::floor(rows / lanes), rest = rows - whole * lanes;
-      const bool is_last = 2 * rest >= lanes, are_turned = lanes >= 4;
-      const double squares = are_turned ? n / rows * (whole + (is_last ? 1 : 0)) : 0;
-      const double apart = are_turned ? n / rows * (is_last ? 0 : rest) : n;
+      // What is left of rows that fill squares fills a lower one; few are stored lane by lane.
+      const int64_t bytes = dtype.bytes();
+      const double most = bytes == kWovenBytes ? lanes : kByteRows;
+      const bool turns = lanes >= 4 && (bytes == kWovenBytes || bytes == 1);
+      const double whole = turns ? std::floor(rows / most) : 0, rest = rows - whole * most;
+      const bool is_last = turns && are_turned(static_cast<int64_t>(rest), bytes);
+      const double squares = n / rows * (whole + (is_last ? 1 : 0));
+      const double apart = n / rows * (is_last ? 0 : rest);
+      const double moved =
+          n / rows * (whole * moves(most, lanes, full) + (is_last ? moves(rest, lanes, full) : 0));
       at(Resource::Stores) += (squares + apart) * lanes * kStored;
-      at(Resource::Arithmetic) += (squares * kTurned + apart * kExtractedLane) * lanes;
-      at(Resource::Issue) += (squares * (1 + kTurned) + apart * 2) * lanes * kIssued;
+      at(Resource::Arithmetic) += moved * kTurned + apart * lanes * kExtractedLane;
+      at(Resource::Issue) += (squares * lanes + moved + apart * lanes * 2) * kIssued;
     }
   }
 

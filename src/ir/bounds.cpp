@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 
 #include "base/checked.h"
 #include "base/text.h"
@@ -14,7 +15,8 @@ namespace {
 
 constexpr int64_t kMin = INT64_MIN;
 constexpr int64_t kMax = INT64_MAX;
-__extension__ typedef __int128 Wide;  // wide enough for any sum or product of two ends
+constexpr double kWholeMax = int64_t{1} << 53;  // up to which float64 has every whole number
+__extension__ typedef __int128 Wide;            // wide enough for any sum or product of two ends
 
 int64_t clamp(Wide v) {
   return v < kMin ? kMin : v > kMax ? kMax : static_cast<int64_t>(v);
@@ -181,8 +183,52 @@ Interval not_bounds(DType t, const Interval& a) {
   return {most - a.hi, most - a.lo};
 }
 
+// Rounded to a float that has every whole number from -2^digits to 2^digits, which it does not
+// pass.
+Interval rounded(DType t, const Interval& exact) {
+  const int64_t most = int64_t{1} << t.digits();
+  return {exact.lo < -most ? kMin : std::min(exact.lo, most),
+          exact.hi > most ? kMax : std::max(exact.hi, -most)};
+}
+
+Interval float_bounds(Op op, DType t, std::span<const Interval> at) {
+  switch (op) {
+    case Op::Neg:
+      return negated(at[0]);
+    case Op::Abs:
+      return abs_bounds(at[0]);
+    case Op::Floor:
+    case Op::Ceil:
+    case Op::Trunc:
+    case Op::Round:
+      return at[0];
+    case Op::Cast:
+      return rounded(t, at[0]);
+    case Op::Add:
+      return rounded(t, sum(at[0], at[1]));
+    case Op::Sub:
+      return rounded(t, sum(at[0], negated(at[1])));
+    case Op::Mul:
+      return rounded(t, corners(at[0], at[1], mul_sat));
+    case Op::Max:
+      return {std::max(at[0].lo, at[1].lo), std::max(at[0].hi, at[1].hi)};
+    case Op::Min:
+      return {std::min(at[0].lo, at[1].lo), std::min(at[0].hi, at[1].hi)};
+    case Op::Where:
+      return hull(at[1], at[2]);
+    default:
+      return {};
+  }
+}
+
 Interval cast_bounds(DType to, DType from, const Interval& a) {
-  if (from.is_float()) return all_of_dtype(to);
+  if (from.is_float()) {
+    if (to.is_bool()) return {0, 1};
+    // Beyond the ends it is the nearest end; of NaN 0.
+    const Interval all = all_of_dtype(to);
+    return {std::clamp<int64_t>(std::min<int64_t>(a.lo, 0), all.lo, all.hi),
+            std::clamp<int64_t>(std::max<int64_t>(a.hi, 0), all.lo, all.hi)};
+  }
   if (to.is_bool()) return truth(!a.contains(0), a == Interval{0, 0});
   // A uint64 above INT64_MAX becomes negative.
   if (to.is_signed() && to.bits() == 64 && from.is_unsigned() && from.bits() == 64 && a.hi == kMax)
@@ -234,6 +280,7 @@ Interval bounds_of_result(Op op, DType t, DType first, std::span<const Interval>
     default:
       break;
   }
+  if (t.is_float()) return float_bounds(op, t, at);
   if (!t.is_int() && !t.is_bool()) return {};
   switch (op) {
     case Op::Neg:
@@ -282,7 +329,11 @@ Interval BoundsCache::compute(const UOp& u) const {
   const auto at = [&](size_t i) { return *known_.find(u.src(i)); };
   switch (u.op()) {
     case Op::Const: {
-      if (t.is_float()) return {};
+      if (t.is_float()) {
+        const double value = double_of(t, u.const_bits());
+        if (!(std::abs(value) <= kWholeMax)) return {};
+        return {static_cast<int64_t>(std::floor(value)), static_cast<int64_t>(std::ceil(value))};
+      }
       const int64_t v = u.const_int();
       if (t.scalar == ScalarType::UInt64 && v < 0) return {kMax, kMax};
       return {v, v};

@@ -34,7 +34,8 @@ Interval bounds_of_result(Op op, DType dtype, DType first, std::span<const Inter
 // Remembers the interval of every node asked about and below it.  Dies before its graph.
 class BoundsCache {
  public:
-  // The interval of an integer or bool expression (false 0, true 1); of a float unbounded.
+  // The interval of an integer or bool expression (false 0, true 1); of a float whole numbers that
+  // it lies between wherever it is a number.
   Interval of(const UOp& u);
   // The interval of a sum, term by term.
   Interval of(const Affine& a);

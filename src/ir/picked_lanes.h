@@ -24,6 +24,15 @@ constexpr bool are_woven(int64_t rows, int64_t lanes, int64_t stride) {
   return rows > 1 && 2 * rows < lanes && stride == rows;
 }
 
+// Rows whose lanes lie apart, an element of one after the same of another: so many at most make a
+// square of bytes, of words as many as a vector has lanes.
+inline constexpr int64_t kByteRows = 16;
+
+// Whether so many such rows are turned in registers and their columns stored; fewer, lane by lane.
+constexpr bool are_turned(int64_t rows, int64_t bytes) {
+  return rows >= (bytes == kWovenBytes ? 2 : kByteRows / 2);
+}
+
 // Whether the target has the instruction, for registers of a whole line.
 inline bool weaves(const Target& target) {
   constexpr int64_t kLine = 64;  // bytes

@@ -11,6 +11,8 @@
 
 #include "base/error.h"
 #include "base/sort.h"
+#include "codegen/choose/choose.h"
+#include "codegen/pipeline.h"
 #include "ir/bounds.h"
 #include "rules/split_ranges.h"
 #include "schedule/decide.h"
@@ -201,6 +203,7 @@ class Joiner {
       const OperandCosts operands(loops, test, costs, machine_);
       if (const auto operand = operands.operand_seconds(inputs)) {
         cost[JoinPart::Operand] = *operand;
+        cost.makes_operand = true;
       } else if (const auto rows = operands.computed_rows(values)) {
         cost[rows->is_filtered ? JoinPart::Convolved : JoinPart::Pooled] = rows->filled;
         cost[JoinPart::Panels] = rows->panels;
@@ -224,6 +227,17 @@ class Joiner {
     return cost;
   }
 
+  // What the kernel that makes an operand for itself takes more than both apart, each under the
+  // options that it would get, if that is clearly more: its loops are not those of a product alone.
+  // On one core: the same for any number of threads.
+  double operand_excess(const Kernel& joined, const Kernel& own, const Kernel& reader) const {
+    Machine one = machine_;
+    one.cores = 1;
+    const double both = seconds_as_chosen(own, one) + seconds_as_chosen(reader, one);
+    const double excess = seconds_as_chosen(joined, one) - both;
+    return excess > (kClearly - 1) * both ? excess : 0;
+  }
+
   bool try_join(const UOp& u, int64_t number) {
     const std::vector<UOp> into = readers(u);
     if (into.size() != 1 || into.front().op() == Op::Concat || decision_.scatter_of(into.front()))
@@ -240,7 +254,15 @@ class Joiner {
     if (joined.kernel.ranges.size() <= kJoinedRangesMax) {
       const Kernel split = split_at_exact_divisors(joined.kernel);
       const KernelLoops loops(split);
-      const auto cost = cost_of(loops, joined.values, u, alone, reader);
+      auto cost = cost_of(loops, joined.values, u, alone, reader);
+      if (cost && cost->makes_operand && cost->paid() <= cost->saved()) {
+        decision_.stored[u.id()] = 1;
+        const ScheduledKernel own_kernel = lowered_.value(u), reader_kernel = lowered_.value(root);
+        decision_.stored[u.id()] = 0;
+        double& operand = (*cost)[JoinPart::Operand];
+        operand = std::max(operand,
+                           operand_excess(joined.kernel, own_kernel.kernel, reader_kernel.kernel));
+      }
       if (cost && decide_join({number, u, *cost, false}, settings_)) {
         ++changes(root);
         work_[root.node()] = work_in(loops, joined.values, changes(root));

@@ -29,6 +29,7 @@ inline constexpr size_t kJoinParts = 9;
 
 struct JoinCost {
   std::array<double, kJoinParts> seconds{};
+  bool makes_operand = false;  // the joined kernel, for itself
 
   double& operator[](JoinPart part) { return seconds[static_cast<size_t>(part)]; }
   double operator[](JoinPart part) const { return seconds[static_cast<size_t>(part)]; }

@@ -1,5 +1,6 @@
 // Convolutions: products of windows with filters.
 #include <algorithm>
+#include <cmath>
 
 #include "base/checked.h"
 #include "base/error.h"
@@ -166,23 +167,33 @@ Tensor stored_for_turns(const Tensor& t, const Phases& phases) {
   return std::ranges::all_of(phases.strides, [](int64_t s) { return s == 1; }) ? t : contiguous(t);
 }
 
-// Phases of a tap less get a convolution of their own where that leaves out so many multiply-adds,
-// for so many channels: half of the axis' where the others have two taps, too few of more, which
-// may be windows of three (rewrite/winograd.h).
+// Phases of a tap less get a convolution of their own where that leaves out so many multiply-adds.
+// Columns are computed by whole vectors, of so many at the most; windows of three stay as they are,
+// which may be computed in tiles (rewrite/winograd.h).
 constexpr double kLeftOutMin = 1e6;
-constexpr int64_t kOwnChannelsMin = 16;
-constexpr int64_t kCutTaps = 2;
+constexpr int64_t kVectorColumns = 16;
+constexpr int64_t kWindowInTiles = 3;
 
 // The first of an axis' phases that have a tap less and a convolution of their own; 0: none has.
 int64_t first_short_phase(const Tensor& x, const Dim& channels, const Phases& phases, size_t axis) {
-  const int64_t full = phases.reach[axis] - (phases.taps[axis] - 1) * phases.strides[axis];
-  if (full == phases.counts[axis] || phases.taps[axis] != kCutTaps) return 0;
-  if (!channels.is_const() || channels.value() < kOwnChannelsMin) return 0;
-  double left_out = elements_at_most(x.node()) * static_cast<double>(phases.counts[axis] - full);
-  left_out *= static_cast<double>(channels.value());
-  for (size_t i = 0; i < phases.taps.size(); ++i)
-    if (i != axis) left_out *= static_cast<double>(phases.counts[i] * phases.taps[i]);
-  return left_out < kLeftOutMin ? 0 : full;
+  const int64_t taps = phases.taps[axis], count = phases.counts[axis];
+  const int64_t full = phases.reach[axis] - (taps - 1) * phases.strides[axis];
+  if (full == count || taps == 1 || taps == kWindowInTiles || !channels.is_const()) return 0;
+  double steps = elements_at_most(x.node());
+  int64_t beside = channels.value();
+  for (size_t i = 0; i < phases.taps.size(); ++i) {
+    if (i == axis) continue;
+    steps *= static_cast<double>(phases.taps[i]);
+    beside = checked_mul(beside, phases.counts[i], "the phases of a transposed convolution");
+  }
+  const auto columns = [&](int64_t of_axis) {
+    return std::ceil(static_cast<double>(beside) * static_cast<double>(of_axis) / kVectorColumns) *
+           kVectorColumns;
+  };
+  const auto each = static_cast<double>(taps);
+  const double left_out =
+      each * columns(count) - each * columns(full) - (each - 1) * columns(count - full);
+  return steps * left_out < kLeftOutMin ? 0 : full;
 }
 
 // [n, groups, phases.., out channels of a group, sizes..], where those of the axes before `axis`

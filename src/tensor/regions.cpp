@@ -340,9 +340,12 @@ Tensor deformed_taps(const Tensor& x, const Tensor& offset, const Tensor& mask, 
   const Tensor y = places(0, trunc_div(tap, across), counted(height, 2));
   const Tensor xs = places(1, trunc_mod(tap, across), counted(width, 3));
   const Tensor picture = positions(x.context_ref(), kInt64, pictures, 0, 4);
+  const Dim looked_up = pictures * Dim(4 * taps) * height * width;
+  const auto lookups = static_cast<double>(upper_bound(looked_up));
   Tensor all;
-  for (const Tensor& part : weighted(pixels, picture, neighbours_inside(y, pixels.height),
-                                     neighbours_inside(xs, pixels.width)))
+  for (const Tensor& part :
+       weighted(for_lookups(pixels, lookups), picture, neighbours_inside(y, pixels.height),
+                neighbours_inside(xs, pixels.width)))
     all = all ? all + part : part;
   if (mask) all = all * reshape(mask, {pictures, taps, height, width, 1});
   return reshape(permute(all, {0, 4, 1, 2, 3}), {batch, d[1], taps, height, width});

@@ -24,7 +24,31 @@ TEST(Bounds, OfLeaves) {
   EXPECT_EQ(bounds(range(g, 0, 8)), (Interval{0, 7}));
   EXPECT_EQ(bounds(range(g, 1, g.variable("n", 1, 9))), (Interval{0, 8}));
   EXPECT_EQ(bounds(g.constant_int(kUInt64, -1)), (Interval{INT64_MAX, INT64_MAX}));
-  EXPECT_EQ(bounds(g.constant(kFloat32, 3)), Interval{});
+  EXPECT_EQ(bounds(g.constant(kFloat32, 3)), (Interval{3, 3}));
+  EXPECT_EQ(bounds(g.constant(kFloat32, -2.5)), (Interval{-3, -2}));
+  EXPECT_EQ(bounds(g.constant(kFloat32, NAN)), Interval{});
+  EXPECT_EQ(bounds(g.constant(kFloat64, -1e300)), Interval{});
+}
+
+// A float that is no number becomes 0, one beyond the ends of an integer its nearest end.
+TEST(Bounds, OfFloatsThatBecomeIndices) {
+  Graph g;
+  const UOp any = cast(g.variable("n", INT64_MIN, INT64_MAX), kFloat32);
+  EXPECT_EQ(bounds(any), Interval{});
+  EXPECT_EQ(bounds(cast(any, kUInt8)), (Interval{0, 255}));
+  const auto clamped = [&](double low, double high) {
+    return minimum(maximum(any, g.constant(kFloat32, low)), g.constant(kFloat32, high));
+  };
+  EXPECT_EQ(bounds(cast(clamped(0, 22), kInt64)), (Interval{0, 22}));
+  EXPECT_EQ(bounds(cast(clamped(2, 21.5), kInt64)), (Interval{0, 22}));
+  EXPECT_EQ(bounds(cast(clamped(-400, 22), kInt8)), (Interval{-128, 22}));
+  EXPECT_EQ(bounds(cast(clamped(-4, 22), kUInt8)), (Interval{0, 22}));
+  EXPECT_EQ(bounds(cast(g.make(Op::Floor, {clamped(-1, 7)}), kInt32)), (Interval{-1, 7}));
+  // 16777217 is no float32, so a sum may be rounded beyond its ends.
+  const UOp large = clamped(0, 16777216) + g.constant(kFloat32, 1);
+  EXPECT_EQ(bounds(cast(large, kInt64)), (Interval{0, INT64_MAX}));
+  EXPECT_EQ(bounds(cast(clamped(0, 9) * g.constant(kFloat32, -3), kInt64)), (Interval{-27, 0}));
+  EXPECT_EQ(bounds(less(clamped(0, 9), g.constant(kFloat32, 10))), (Interval{0, 1}));  // NaN is not
 }
 
 TEST(Bounds, SaturateInsteadOfWrapping) {

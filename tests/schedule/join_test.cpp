@@ -72,6 +72,25 @@ TEST_F(JoinTest, WideValuesStayOutOfProducts) {
   }
 }
 
+// One row's product has its lanes along the steps, which a pooling window's channels, rows and
+// columns cut short: it stays a kernel of its own, though no value would be computed twice.
+TEST_F(JoinTest, APooledRowStaysOutOfItsProduct) {
+  Window halved;
+  halved.strides = {2, 2};
+  const Tensor pooled = max_pool(given({1, 16, 8, 8}), halved.with_kernel({2, 2}));
+  const Tensor y = matmul(reshape(pooled, {1, 256}), transpose(given({120, 256}), 0, 1));
+  const UOp wanted = y.graph().make(Op::Contiguous, {y.node()});
+  std::vector<JoinTrial> trials;
+  const Schedule schedule =
+      make_schedule({&wanted, 1}, avx512_machine(), true, {{}, &trials, nullptr});
+  EXPECT_EQ(schedule.kernels.size(), 2U);
+  const auto makes = [](const JoinTrial& trial) { return trial.cost.makes_operand; };
+  const auto trial = std::ranges::find_if(trials, makes);
+  ASSERT_NE(trial, trials.end());
+  EXPECT_FALSE(trial->joined);
+  EXPECT_GT(trial->cost[JoinPart::Operand], trial->cost.saved());
+}
+
 // Each part has a name and a side, and counts for as much more as there is more of it.
 TEST(JoinCost, PartsAreSavedOrPaid) {
   for (size_t i = 0; i < kJoinParts; ++i) {

@@ -105,11 +105,12 @@ TEST(ConvTranspose, IsItsDefinition) {
 
 // So much work that phases of fewer taps have a convolution of their own.
 struct LargeSample : Sample {
-  LargeSample(const Ints& kernel, const Ints& strides, const Ints& dilations, int64_t count)
+  LargeSample(const Ints& kernel, const Ints& strides, const Ints& dilations, int64_t count,
+              int64_t channels = 16)
       : Sample(1) {
     groups = count;
     x.shape = {1, 24, 27, 26};
-    weight.shape = {24, 16, kernel[0], kernel[1]};
+    weight.shape = {24, channels, kernel[0], kernel[1]};
     bias = {};
     options = {strides, dilations, {1, 0}, {0, 1}};
     more = {1, 0};
@@ -124,7 +125,8 @@ struct LargeSample : Sample {
 TEST(ConvTranspose, PhasesOfFewerTapsAreItsDefinition) {
   const Ref<Context> context = testing::new_context("cpu");
   for (const LargeSample& sample :
-       {LargeSample({3, 3}, {2, 2}, {1, 1}, 2), LargeSample({5, 2}, {3, 2}, {1, 2}, 1)}) {
+       {LargeSample({3, 3}, {2, 2}, {1, 1}, 2), LargeSample({5, 2}, {3, 2}, {1, 2}, 1),
+        LargeSample({7, 1}, {2, 1}, {1, 1}, 1, 8)}) {
     const Tensor got = conv_transpose(tensor_of(context, sample.x),
                                       tensor_of(context, sample.weight), Tensor(), sample.window());
     const Array want = sample.want();
@@ -133,19 +135,26 @@ TEST(ConvTranspose, PhasesOfFewerTapsAreItsDefinition) {
   }
 }
 
-// Of a kernel of 3 by 3 with a stride of 2 there are four phases of 4, 2, 2 and 1 taps.
+// Of a kernel of 3 by 3 with a stride of 2 there are four phases of 4, 2, 2 and 1 taps.  Few
+// channels fill vectors together with those of other phases.
 TEST(ConvTranspose, PhasesAreNotFilledUp) {
-  const Ref<Context> context = testing::planning_context();
-  const Tensor x = make_placeholder(context, kFloat32, {1, 32, 64, 64});
-  const Tensor w = make_placeholder(context, kFloat32, {32, 32, 3, 3});
-  const Tensor y = conv_transpose(x, w, Tensor(), {.strides = {2, 2}});
-  const UOp stored = context->graph().make(Op::Contiguous, {y.node()});
-  double operations = 0;
-  for (const ScheduledKernel& k : make_schedule({&stored, 1}, avx512_machine()).kernels)
-    operations += count_operations(k.kernel);
-  const double taps = operations / (2.0 * 32 * 32 * 65 * 65);
-  EXPECT_GT(taps, 8.5);
-  EXPECT_LT(taps, 9.5);
+  struct Case {
+    int64_t channels, kernel, stride;
+    double most;  // taps of an element of x and one of its channels
+  };
+  for (const Case& c :
+       {Case{32, 3, 2, 9.5}, Case{8, 3, 2, 12.5}, Case{8, 4, 3, 16.8}, Case{32, 7, 2, 50}}) {
+    const Ref<Context> context = testing::planning_context();
+    const Tensor x = make_placeholder(context, kFloat32, {1, 64, 64, 64});
+    const Tensor w = make_placeholder(context, kFloat32, {64, c.channels, c.kernel, c.kernel});
+    const Tensor y = conv_transpose(x, w, Tensor(), {.strides = {c.stride, c.stride}});
+    const UOp stored = context->graph().make(Op::Contiguous, {y.node()});
+    double operations = 0;
+    for (const ScheduledKernel& k : make_schedule({&stored, 1}, avx512_machine()).kernels)
+      operations += count_operations(k.kernel);
+    const double taps = operations / (2.0 * 64 * static_cast<double>(c.channels) * 64 * 64);
+    EXPECT_LT(taps, c.most * 68 * 68 / (64 * 64)) << c.channels << ", " << c.kernel;
+  }
 }
 
 // A stride far longer than the kernel makes no filters for what lies between.

@@ -16,6 +16,10 @@ namespace tiny {
 inline constexpr double kProgramRuns = 300;
 inline constexpr double kRunsOnce = 1;
 
+// How many times less a form must be estimated to take before it has the place of one that was
+// measured to be good: the first strategies' lists, a join.  Estimates err.
+inline constexpr double kClearly = 1.6;
+
 std::vector<Option> choose_options(const Kernel& kernel, const Machine& target);
 
 // What a strategy proposed (codegen/choose/strategies.h), and what it was estimated to take.
@@ -31,6 +35,7 @@ struct OptimisedKernel {
   std::vector<Option> options;
   Kernel kernel;
   std::vector<ProposalNote> proposed;  // all, where several were
+  double seconds = 0;                  // as estimated
 };
 // The longer lists are looked for the more often the code is to run.
 OptimisedKernel optimise(const Kernel& kernel, const Machine& target, double runs = kProgramRuns);

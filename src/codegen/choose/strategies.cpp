@@ -9,10 +9,6 @@ namespace tiny {
 
 namespace {
 
-// What another list must be estimated to save before it takes the place of the first: estimates
-// err, and the first rows' forms were measured; those of groups were not.
-constexpr double kClearly = 1.6;
-
 bool always(const Seen&) {
   return true;
 }
@@ -84,12 +80,15 @@ OptimisedKernel optimise(const Kernel& kernel, const Machine& machine, double ru
   const auto seconds = [](const Proposal& p) { return p.cost.seconds; };
   Proposal& first = proposals.front();
   Proposal& best = *std::ranges::min_element(proposals, {}, seconds);
+  // Those of groups were not measured.
   const double clearly = machine.computes_in_groups() ? 1 : kClearly;
   Proposal& taken = best.cost.seconds * clearly < first.cost.seconds ? best : first;
   std::vector<ProposalNote> notes;
   for (const Proposal& p : proposals)
     if (proposals.size() > 1) notes.push_back({p.strategy, p.made.options, p.cost, &p == &taken});
+  const double taken_seconds = taken.cost.seconds;
   OptimisedKernel chosen = std::move(taken.made);
+  chosen.seconds = taken_seconds;
   chosen.proposed = std::move(notes);
   return chosen;
 }

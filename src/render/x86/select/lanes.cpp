@@ -17,6 +17,8 @@ VReg spread(Emitter& e, int64_t size, int64_t width, VReg low) {
   return e.rr(kSpread[log_of(size)], width, low, 16);
 }
 
+}  // namespace
+
 VReg upper_half(Emitter& e, DType dtype, VReg a) {
   const int64_t half = dtype.lanes * dtype.bytes() / 2;
   if (half < 16) return e.rri(Opcode::vpsrldq, 16, a, half);
@@ -26,8 +28,6 @@ VReg upper_half(Emitter& e, DType dtype, VReg a) {
   i.imm = 1;
   return dst;
 }
-
-}  // namespace
 
 Opcode broadcast_opcode(int64_t size, int64_t width) {
   return size == 8 && width == 16 ? Opcode::vpbroadcastq : kSpread[log_of(size)];

@@ -16,6 +16,7 @@ VReg iota(Emitter& e, DType dtype, uint64_t start, int64_t step);
 VReg fold(Emitter& e, Op op, DType dtype, VReg a);
 // 16 bytes of a vector of `width`.
 VReg piece_of(Emitter& e, VReg vector, int64_t width, int64_t piece);
+VReg upper_half(Emitter& e, DType dtype, VReg a);
 // The bits of one lane in an integer register, zero-extended.
 VReg lane_bits(Emitter& e, VReg vector, int64_t width, int64_t size, int64_t lane);
 // One lane as a value.

@@ -23,21 +23,9 @@ void store_across(Values& v, const Squares& squares, LinearId id) {
   const DType dtype = v.source(first, 2).dtype;
   const LanePlaces at = v.places(first, dtype);
   const uint64_t lanes = squares.stored_lanes(first);
-  const auto place = [&](int64_t lane) { return lane_address(e, at, lane); };
-  if (dtype.bytes() == 1) return store_byte_columns(e, dtype, std::move(rows), lanes, place);
   if (squares.are_woven(first, rows.size())) return store_woven(e, at, rows, lanes);
-  const auto count = std::ssize(rows);
-  rows.resize(dtype.lanes, rows.back());
-  const std::vector<VReg> columns = transposed(e, width_of(dtype), rows);
-  for (int64_t l = 0; l < dtype.lanes; ++l) {
-    if (!(lanes >> l & 1)) continue;
-    const VReg column = columns[static_cast<size_t>(l)];
-    if (count == dtype.lanes)
-      store_plain(e, dtype, place(l), column);
-    else
-      store_masked(e, dtype, place(l), column,
-                   make_constant_mask(e, (uint64_t{1} << count) - 1, dtype.lanes, dtype.bytes()));
-  }
+  store_columns(e, dtype, std::move(rows), lanes,
+                [&](int64_t lane) { return lane_address(e, at, lane); });
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ bool Squares::is_stored_across(const LinearOp& o) const {
   const DType value = ops_.source(o, 2).dtype;
   const int64_t lanes = value.lanes;
   const bool fits = value.bytes() == kWordBytes ? lanes == 4 || lanes == 8 || lanes == 16
-                                                : value.bytes() == 1 && lanes >= kPieceBytes;
+                                                : value.bytes() == 1 && lanes >= kByteRows;
   return !value.is_bool() && fits && (lanes * value.bytes() < 64 || avx512_) &&
          std::abs(o.aux) > 1 && (o.count == 3 || ops_.constant_mask(o.src[3])) &&
          ops_.source(o, 1).dtype.lanes == 1 && ops_.source(o, 1).op != Op::Accumulator;
@@ -95,14 +95,14 @@ void Squares::note_squares(std::vector<LinearId> stores) {
   sort_stable(stores, {}, [&](LinearId id) { return ops_.op(id).imm; });
   const DType dtype = ops_.source(ops_.op(stores.front()), 2).dtype;
   const int64_t step = dtype.bytes();
-  const auto most = static_cast<size_t>(step == kWordBytes ? dtype.lanes : kPieceBytes);
+  const auto most = static_cast<size_t>(step == kWordBytes ? dtype.lanes : kByteRows);
   for (size_t begin = 0; begin < stores.size();) {
     size_t end = begin + 1;
     while (end < stores.size() && end - begin < most &&
            ops_.op(stores[end]).imm == ops_.op(stores[end - 1]).imm + step)
       ++end;
-    // Fewer rows are stored sooner lane by lane, unless their columns follow each other.
-    if (2 * (end - begin) >= most || are_woven(ops_.op(stores[begin]), end - begin)) {
+    // Fewer rows are stored sooner lane by lane.
+    if (are_turned(static_cast<int64_t>(end - begin), step)) {
       const std::vector<LinearId> rows(stores.begin() + static_cast<std::ptrdiff_t>(begin),
                                        stores.begin() + static_cast<std::ptrdiff_t>(end));
       const LinearId last = *std::ranges::max_element(rows);
