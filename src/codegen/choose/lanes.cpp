@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <numeric>
 
+#include "ir/picked_lanes.h"
+
 namespace tiny {
 
 namespace {
@@ -27,6 +29,19 @@ bool are_lines_colliding(const Editor& edit, int64_t stride, int64_t bytes) {
   constexpr int64_t kPage = 4096;
   const int64_t sets = kPage / std::gcd(stride * bytes, kPage);
   return sets * (edit.machine().l1_bytes / kPage) < 2 * edit.lanes();
+}
+
+}  // namespace
+
+namespace {
+
+// What a load is whose lanes share lines: as many registers as hold them, and what picks the lanes
+// out of these, where one instruction does (ir/picked_lanes.h; of AVX2 every other word).
+double near_load(const Editor& edit, const AccessInfo& load, int64_t stride) {
+  const int64_t step = std::abs(stride), bytes = load.node.dtype().bytes();
+  if (load.store || !are_picked(step, edit.lanes(), bytes)) return kNearLoad;
+  if (!weaves(edit.machine()) && (step != 2 || bytes != kWovenBytes)) return kNearLoad;
+  return std::min(static_cast<double>(2 * step - 1), kNearLoad);
 }
 
 }  // namespace
@@ -108,7 +123,7 @@ double lane_cost(const Editor& edit, size_t range, bool reduced, double steps, R
     // load is read often enough to be laid out again first.
     const double again = can_stage(edit, a, range) ? reuse(edit, a, space) : 0;
     const double apart = again >= kStagedReuseMin          ? 1 + kApartLoad / again
-                         : std::abs(stride) <= kSharedLine ? kNearLoad
+                         : std::abs(stride) <= kSharedLine ? near_load(edit, a, stride)
                                                            : kApartLoad;
     cost += weight * (stride == 1  ? 1
                       : !is_opaque ? apart
