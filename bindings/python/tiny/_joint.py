@@ -6,8 +6,6 @@ device, and its results are inputs of the parts that follow.  What remains at th
 no part did before.  A part does what computing its sources at that point would do, so a replay has the bits of a call.
 """
 
-from concurrent.futures import ThreadPoolExecutor, wait
-
 from . import native
 from ._placing import name_of
 from .methods import Run
@@ -73,7 +71,10 @@ class Replays:
         # Runs on the host return when they are done: those of several partitions have a thread each.
         of_host = max((sum(name_of(one.context) == "cpu" for one, _, _ in part)
                        for part in self._parts if isinstance(part, list)), default=0)
-        self._threads = ThreadPoolExecutor(of_host - 1) if of_host > 1 else None
+        self._threads = None
+        if of_host > 1:  # else an import costs milliseconds
+            from concurrent.futures import ThreadPoolExecutor
+            self._threads = ThreadPoolExecutor(of_host - 1)
 
     def replay(self, tensors, numbers):
         """The outputs of these numbers, of an execution with these inputs."""
@@ -90,12 +91,14 @@ class Replays:
     def _executed(self, part, values):
         """The outputs of programs, of one device each."""
         calls = [(run, [values[number] for number in given], made) for run, given, made in part]
-        others = []
-        if self._threads is not None:
-            others = [self._threads.submit(native.replay, *one) for one in calls[1:]]
-            calls = calls[:1]
+        if self._threads is None:
+            return [native.replay(*one) for one in calls]
+        others = [self._threads.submit(native.replay, *one) for one in calls[1:]]
         try:
-            results = [native.replay(*one) for one in calls]
+            results = [native.replay(*calls[0])]
         finally:
-            wait(others)
+            ended = [one.exception() for one in others]  # all have ended, however the first did
+        for error in ended:
+            if error is not None:
+                raise error
         return results + [one.result() for one in others]
