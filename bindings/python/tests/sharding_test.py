@@ -1,12 +1,14 @@
 """Tensors over several devices: what is computed of them equals what one device computes, and so do gradients and steps."""
 
 import os
+import pickle
 import unittest
 
 import numpy
 
 import tiny
 from tiny import Tensor, nn
+from tiny._reading import Reading
 from tiny.nn import optim
 
 # Names of devices that are there, or contexts of one device: as many partitions of the processor.
@@ -194,7 +196,38 @@ class Sharding(unittest.TestCase):
                 (x.shard(self.two, axis) * 3).square().sum().backward()
             self.close(x.grad, 18 * array)
 
-    def train(self, spread, kind, steps=4):
+    # In tinygrad's reading gradients reach all floats that are alive, also through what devices exchanged.
+    def test_steps_in_tinygrads_reading(self):
+        weights, gains, array = numbers(6, 5), numbers(5), numbers(8, 6)
+
+        def steps(devices, jit):
+            weight, gain, x = (Tensor(one, context=self.here) for one in (weights, gains, array))
+            y = Tensor(numpy.arange(8) % 5, context=self.here)
+            if devices:
+                weight.shard_(devices), gain.shard_(devices), x.shard_(devices, 0), y.shard_(devices, 0)
+            optimizer = optim.SGD([weight, gain], 0.1)
+
+            def step(x, y):
+                optimizer.zero_grad()
+                made = x @ weight
+                made = (made - made.mean(0)) / (made.var(0) + 1).sqrt() * gain
+                loss = made.sparse_categorical_crossentropy(y).backward()
+                optimizer.step()
+                return loss
+            function = tiny.TinyJit(step) if jit else step
+            with Tensor.train():
+                losses = [function(x, y).item() for _ in range(4)]
+            return [numpy.array(losses), weight.numpy(), gain.numpy()]
+        Reading.tinygrad = True
+        try:
+            alone = steps(None, False)
+            for jit in (False, True):
+                for made, wanted in zip(steps(self.two, jit), alone):
+                    numpy.testing.assert_allclose(made, wanted, rtol=1e-4, atol=1e-6)
+        finally:
+            Reading.tinygrad = False
+
+    def train(self, spread, kind, steps=4, jit=lambda step: step):
         """A network with batch norm; its state, and the losses."""
         Tensor.manual_seed(3)
         tiny.Tensor.training = True
@@ -209,16 +242,20 @@ class Sharding(unittest.TestCase):
                     one.shard_(self.two)
             trained = [one for one in parameters if one.requires_grad is not False]
             optimizer = kind([one for one in trained if all(one is not other for other in buffers)])
+
+            def step(x, y):
+                optimizer.zero_grad()
+                loss = x.sequential(layers).sparse_categorical_crossentropy(y)
+                loss.backward()
+                optimizer.step()
+                return loss
+            step = jit(step)
             for _ in range(steps):
                 x = Tensor(rng.standard_normal((8, 1, 6, 6)).astype(numpy.float32))
                 y = Tensor(rng.integers(0, 5, 8))
                 if spread:
                     x, y = x.shard(self.two, 0), y.shard(self.two, 0)
-                optimizer.zero_grad()
-                loss = x.sequential(layers).sparse_categorical_crossentropy(y)
-                loss.backward()
-                optimizer.step()
-                losses.append(loss.item())
+                losses.append(step(x, y).item())
         finally:
             tiny.Tensor.training = False
         return losses, [one.numpy() for one in [*parameters, *buffers]], parameters
@@ -239,6 +276,111 @@ class Sharding(unittest.TestCase):
     def test_training_by_adamw(self):
         self.equals_one_device(lambda parameters: optim.AdamW(parameters, 0.01))
 
+    # A step is captured once, exchanges and all.  Kernels may be chosen otherwise than for a call: sums agree to rounding.
+    def test_steps_as_one_program(self):
+        def kind(parameters):
+            return optim.SGD(parameters, 0.1, momentum=0.9)
+        losses, values, _ = self.train(True, kind)
+        captured, same, parameters = self.train(True, kind, jit=tiny.TinyJit)
+        numpy.testing.assert_allclose(captured, losses, rtol=1e-5)
+        for one, wanted in zip(same, values):
+            numpy.testing.assert_allclose(one, wanted, rtol=1e-4, atol=1e-6)
+        for one in parameters:
+            self.assertEqual(len({part.numpy().tobytes() for part in one._parts}), 1)
+
+    def test_programs_of_tensors_over_devices(self):
+        arrays = [numbers(4, 6) for _ in range(4)]
+        weight = self.over(numbers(6, 4), 1)
+        for axis in (0, 1, None):
+            function = tiny.TinyJit(lambda x: {"all": x.softmax(0) @ weight, "top": (x.max(), x.sum(0))})
+            for array in arrays:
+                made = function(self.over(array, axis))
+                rows = numpy.exp(array) / numpy.exp(array).sum(0)
+                self.close(made["all"], rows @ weight.numpy())
+                self.close(made["top"][0], numpy.asarray(array.max()))
+                self.close(made["top"][1], array.sum(0))
+            with self.assertRaisesRegex(TypeError, "over several devices cannot be pickled"):
+                pickle.dumps(function)
+            self.close(function(self.over(arrays[0][:2], axis))["top"][1], arrays[0][:2].sum(0))
+            self.assertEqual(len(function._programs), 2)  # another shape
+
+    # What is spread inside of the function, of numbers that each call draws anew.
+    def test_samples_that_a_program_spreads(self):
+        table = Tensor(numbers(50, 3), context=self.here).realize()
+        weight = self.over(numbers(3), None)
+
+        def step():
+            at = self.here.arange(tiny.int64, 8) * 5 + counter
+            counter.assign((counter + 1) % 7)
+            x = table[at].shard(self.two, 0)
+            return (x * weight).sum(), x.whole().to(self.two[0]) if isinstance(self.two[0], str) else x.whole()
+        results = []
+        for function in (step, tiny.TinyJit(step)):
+            counter = Tensor(numpy.zeros(1, numpy.int64), context=self.here)
+            results.append([[one.numpy() for one in function()] for _ in range(6)])
+        for call, replay in zip(*results):
+            self.assertEqual(replay[1].tobytes(), call[1].tobytes())
+            numpy.testing.assert_allclose(replay[0], call[0], rtol=1e-5, atol=1e-6)
+        self.assertEqual(len({rows.tobytes() for _, rows in results[1]}), 6)
+
+    # Parts of one tensor along an axis, which a program needs whole and writes.
+    def test_programs_that_write_parts(self):
+        array = numbers(4, 2)
+
+        def step(x):
+            old = weight.softmax(0).sum(1)
+            weight.assign(weight * 0.5 + x)
+            x.assign(x + 1)
+            return old, weight.softmax(0)
+        kept = []
+        for function in (step, tiny.TinyJit(step)):
+            weight, given = self.over(array, 0), self.over(array * 2, 0)
+            results = []
+            for _ in range(5):
+                results += [one.numpy() for one in function(given)]
+                results += [weight.whole().numpy(), given.whole().numpy()]
+            kept.append(results)
+        for call, replay in zip(*kept):
+            numpy.testing.assert_allclose(replay, call, rtol=1e-5)
+
+    def test_steps_of_parts_of_parameters(self):
+        array, found = numbers(4, 2), []
+        for way in ("one device", "call", "program"):
+            weight = Tensor(array, context=self.here, requires_grad=True)
+            x = Tensor(numpy.ones((3, 4), numpy.float32), context=self.here)
+            if way != "one device":
+                weight.shard_(self.two, 0)
+                x = x.shard(self.two)
+            optimizer = optim.SGD([weight], 0.5)
+
+            def step(x):
+                optimizer.zero_grad()
+                loss = (x * weight.softmax(0).square().sum(1)).sum()
+                loss.backward()
+                optimizer.step()
+                return loss
+            function = tiny.TinyJit(step) if way == "program" else step
+            with Tensor.train():
+                found.append([function(x).item() for _ in range(4)])
+        numpy.testing.assert_allclose(found[1], found[0], rtol=1e-5)
+        numpy.testing.assert_allclose(found[2], found[0], rtol=1e-5)
+
+    # Nobody's tensors over devices, but each device's own.
+    def test_exchanges_of_a_program(self):
+        contexts = [one._parts for one in [self.over(numbers(2), None, self.many)]][0]
+        contexts = [part.context for part in contexts]
+
+        def function(*tensors):
+            added = tiny.allreduce([one * 2 for one in tensors], tiny.ReduceOp.SUM)
+            return tiny.allgather([one + i for i, one in enumerate(added)], 0)
+        captured = tiny.TinyJit(function)
+        for _ in range(4):
+            arrays = [numbers(3, 2) for _ in contexts]
+            total = sum(2 * one for one in arrays)
+            wanted = numpy.concatenate([total + i for i in range(len(arrays))])
+            for one in captured(*(Tensor(array, context=context) for array, context in zip(arrays, contexts))):
+                self.close(one, wanted)
+
     def test_mistakes(self):
         x = self.over(numbers(4, 2), 0)
         with self.assertRaisesRegex(RuntimeError, "shard\\(\\) puts it there too"):
@@ -248,7 +390,7 @@ class Sharding(unittest.TestCase):
         with self.assertRaisesRegex(NotImplementedError, "to\\(\\) brings it to one device"):
             x.data_ptr()
         with self.assertRaisesRegex(NotImplementedError, "where one device's is wanted"):
-            tiny.TinyJit(lambda x: (x * 2).realize())(x)
+            x.context
         with self.assertRaisesRegex(TypeError, "all over the same devices"):
             optim.SGD([x, Tensor([1.0])])
         with self.assertRaisesRegex(RuntimeError, "over"):

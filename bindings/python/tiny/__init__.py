@@ -29,6 +29,7 @@ from ._tensor import (  # noqa: E402,F401  operators
 from ._data import from_blob, meshgrid  # noqa: E402,F401
 
 from . import dtypes, _values, _random, _movement, _functions, _indexing, _training  # noqa: E402,F401  Tensor's methods
+from ._together import allgather, allreduce  # noqa: E402,F401  while TinyJit captures, too
 from . import _sharding, _variables  # noqa: E402,F401  Tensor.shard, Variable
 from . import _elementwise, _arrangement, _running, _places, _matrices  # noqa: E402,F401
 from . import _decompositions, _hashing, _operations, _resizing  # noqa: E402,F401

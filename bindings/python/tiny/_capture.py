@@ -6,8 +6,10 @@ from . import _dimension, _tape, native
 from ._bound import Bound, set_variables, sized
 from ._reading import Reading
 from ._tape import Inside, JitError
+from ._joint import Joint
+from .methods import Program as Compiled
 from .methods import Run
-from .native import Tensor
+from .native import Tensor, made
 
 
 class Gradient:
@@ -29,6 +31,54 @@ class Capture:
         self.targets = {}
         self.gradients = {}  # id of a tensor: Gradient
         self.draws = {}  # id of a source of random numbers: Draws
+        self.joint = None  # what was captured up to the last exchange between devices
+        self.entries = []  # the inputs of the program, before the function has them
+        self.ended = []  # losses that were differentiated: computed with the next part, as a step would
+        self.wholes = {}  # id of a tensor over devices: (it, all of it on each device)
+
+    def exchange(self, sources, function, kinds):
+        """Values that go from device to device in each run, by a function of the sources' values; `kinds` has the context
+        and the shape of each result."""
+        for one in sources:
+            if not all(isinstance(size, int) for size in one.shape):
+                raise JitError("TinyJit: a tensor whose size is a variable's goes from device to device")
+        ended, self.ended = [one for one in self.ended if id(one) not in self.targets], []
+        joint = self._joint()
+        # What is written there is seen as it is now, not in its memory.
+        sources = [made(one.context, native.tiny_clone(one)) if one.uop.base.op.name == "AFTER" else one for one in sources]
+        numbers = joint.compile([*sources, *ended], [], self.context_of)
+        for number, one in zip(numbers[len(sources):], ended):
+            entry = one.context.input(one.dtype, list(one.shape))
+            joint.entry(number, entry)
+            one.this = native.tiny_detach(entry).this
+        entries = [context.input(sources[0].dtype, shape) for context, shape in kinds]
+        joint.exchange(numbers[:len(sources)], function, entries)
+        results = []
+        for entry in entries:
+            one = native.tiny_detach(entry)
+            one.context, one._has_memory = entry.context, True
+            results.append(one)
+        return results
+
+    def _joint(self):
+        if self.joint is None:
+            self.joint = Joint(self.entries)
+        return self.joint
+
+    def context_of(self, tensor):
+        """Where the tensor is; the states of random numbers do not know it."""
+        found = getattr(tensor, "context", None)
+        return found if found is not None else next(
+            draws.context for draws in self.draws.values() if draws.source.has(tensor))
+
+    def compiled(self, outputs, targets):
+        """The program of what was captured."""
+        places = {id(self.context_of(one)) for one in (*outputs, *targets, *self.entries)}
+        if self.joint is None and len(places) <= 1:
+            return Compiled.compile(self.entries, [*outputs, *targets])
+        joint = self._joint()
+        joint.outputs = joint.compile(outputs, targets, self.context_of)
+        return joint
 
     def before_write(self, tensor):
         """A tensor is about to be assigned to."""
@@ -104,17 +154,21 @@ class Program:
 
     def __init__(self, compiled, guards, result, outputs):
         self.compiled, self.guards, self.result = compiled, guards, result
-        self.run = Run.create(compiled)
+        self.run = self._begin()
         self.outputs = outputs  # for each tensor that is returned the tensor that is written, or an output's number
         self.draws = []  # of random numbers
         self.gradients = []  # (tensor or the number of an input, an output's number or what stands for the gradient)
         self.written_inputs = []  # (number of an input, the tensor that has its new elements)
         self.kept = []
+        self.over = []  # tensors over devices of which the program writes parts
         self.shapes = {}  # of outputs that depend on variables: number: dimensions
         self.recipe = None  # what it was compiled of
         self._known = {}  # names of variables
         self._numbers = None  # of the outputs that are returned or are gradients, once it is complete
         self._is_bare = False  # they are all that a call gives
+
+    def _begin(self):
+        return self.compiled.begin() if isinstance(self.compiled, Joint) else Run.create(self.compiled)
 
     def described(self, key):
         """What restored() makes it of, for a call of this key."""
@@ -134,15 +188,17 @@ class Program:
     def replay(self, tensors, bindings):
         """What the call returns, of these arguments and variables."""
         if self.run is None:
-            self.run, self._known = Run.create(self.compiled), {}
+            self.run, self._known = self._begin(), {}
         if self._numbers is None:
             self._numbers = [one for one in (*self.outputs, *(made for _, made in self.gradients)) if isinstance(one, int)]
             self._is_bare = self._numbers == self.outputs and not (
                 self.draws or self.written_inputs or self.shapes or self.gradients)
         if bindings:
             set_variables(self.run, bindings, self._known)
+        for one in self.over:
+            one.forget()
         if self._is_bare:
-            return native.replay(self.run, tensors, self._numbers)
+            return self._execute(tensors)
         made = dict(zip(self._numbers, self._with_draws(tensors)))
         for at, memory in self.written_inputs:
             tensors[at].assign(memory)
@@ -157,11 +213,16 @@ class Program:
         return [made[one] if isinstance(one, int) else tensors[one.at] if isinstance(one, InputItself) else one
                 for one in self.outputs]
 
+    def _execute(self, tensors):
+        if isinstance(self.compiled, Joint):
+            return self.run.replay(tensors, self._numbers)
+        return native.replay(self.run, tensors, self._numbers)
+
     def _with_draws(self, tensors):
         for one in self.draws:
             one.begin()
         try:
-            made = native.replay(self.run, tensors, self._numbers)
+            made = self._execute(tensors)
         except BaseException:
             for one in self.draws:
                 one.fail()
@@ -205,6 +266,10 @@ def symbolic_shape(tensor):
     """The sizes, if one of them depends on variables; None otherwise."""
     shape = _dimension.shape(tensor)
     return None if all(isinstance(size, int) for size in shape) else shape
+
+
+def is_over_devices(value):
+    return isinstance(value, Tensor) and "_parts" in value.__dict__
 
 
 def is_replaced(value):

@@ -17,8 +17,9 @@ from ._operands import want_list, want_tensors
 from ._placing import context_on, is_one_place
 from ._reading import NoFit, Reading, WrongArgument
 from ._results import of_product, of_sum, whole_numbers
+from ._together import copies
 from .methods import Dtype, Reduction, dtype_size
-from .native import Tensor, made
+from .native import Tensor
 
 
 # ---- Reductions
@@ -220,7 +221,7 @@ def _moved(self, device) -> Tensor:
     if target is self.context:
         # Gathered from several devices it is another tensor.
         return self.clone() if "_devices" in self.__dict__ else self
-    moved = made(target, native.tiny_tensor_to(self, target))
+    moved = copies(self, [target])[0]
     if "_requires_grad" in self.__dict__:
         moved._requires_grad = self._requires_grad
     if self.grad is not None:

@@ -53,6 +53,7 @@ class Guards:
         self.names = []  # what each place is called
         self.places = []  # (one of _ENTRY to _CALL, holder, key, what it held): held_in() of replays.inc
         self.tensors = {}
+        self.over = []  # tensors over devices, whose parts are among the tensors
         self._seen = {}
         self._globals = set()
         for name, root in roots:
@@ -87,7 +88,10 @@ class Guards:
         if _is_scalar(value) or isinstance(value, (types.ModuleType, type)) or id(value) in self._seen:
             return
         self._seen[id(value)] = value  # kept, so that nothing else gets its id
-        if isinstance(value, Tensor):
+        if isinstance(value, Tensor) and "_parts" in value.__dict__:
+            self.over.append(value)
+            self._place(f"{name}.devices", _ENTRY, value.__dict__, "_parts")
+        elif isinstance(value, Tensor):
             self.tensors[id(value)] = value
             held = value.__dict__
             self._note(f"{name}.requires_grad", _ENTRY, held, "_requires_grad", held.get("_requires_grad"))

@@ -11,9 +11,10 @@ import functools
 import json
 import sys
 
-from . import _tape, methods
+from . import _tape
 from ._bound import Bound
-from ._capture import Capture, InputItself, Program, described, is_replaced, placeholder, symbolic_shape
+from ._capture import (Capture, InputItself, Program, described, is_over_devices, is_replaced, placeholder,
+                       symbolic_shape)
 from ._dtype import WEAK
 from ._guards import Guards
 from ._recipe import Recipe
@@ -32,7 +33,7 @@ class _Call:
 
     def __init__(self, args, kwargs, by_value=False):
         self.args, self.kwargs, self.by_value = args, dict(sorted(kwargs.items())), by_value
-        self.tensors, self.bindings = [], {}
+        self.tensors, self.bindings, self.over = [], {}, []
         self.inputs, self.constants = [], [("Tensor.training", bool, Tensor.training)]
         self._flat("args", args)
         self._flat("kwargs", self.kwargs)
@@ -42,7 +43,12 @@ class _Call:
         return self.inputs, self.constants
 
     def _flat(self, name, value):
-        if isinstance(value, Tensor):
+        if is_over_devices(value):
+            self.over.append(value)
+            self.inputs.append((name, value._axis, tuple(id(part.context) for part in value._parts)))
+            for i, part in enumerate(value._parts):
+                self._flat(f"{name} on device {i}", part)
+        elif isinstance(value, Tensor):
             self.tensors.append(value)
             self.inputs.append((name, *described(value, self.by_value)))
             for size in value.__dict__.get("_dims", ()):
@@ -69,6 +75,11 @@ class _Call:
         for name, binding in getattr(number, "bindings", {}).items():
             if not self.by_value and self.bindings.setdefault(name, binding)[1] != binding[1]:
                 raise JitError(f"TinyJit: the variable {name!r} is {self.bindings[name][1]} and {binding[1]} in one call")
+
+    def forget_wholes(self):
+        """Before a program that may write parts of tensors over devices."""
+        for one in self.over:
+            one.forget()
 
     def check_as_tinygrad(self):
         """What tinygrad refuses."""
@@ -99,7 +110,14 @@ def _replaced(value, take, is_one=is_replaced):
 
 
 class _Place:
-    """Where a tensor stands in what a program returns."""
+    """Where a tensor stands in what a program returns; over several devices, one that like() makes of its parts."""
+
+    def __init__(self, like=None):
+        self.like, self.count = (like.of, len(like._parts)) if is_over_devices(like) else (None, 1)
+
+    def take(self, made):
+        """The tensor, of those that the program gives."""
+        return next(made) if self.like is None else self.like([next(made) for _ in range(self.count)])
 
 
 def _parts(name, value):
@@ -115,7 +133,9 @@ def _parts(name, value):
 
 
 def _returned(value, found, name="the result"):
-    if isinstance(value, Tensor):
+    if is_over_devices(value):
+        found.extend(value._parts)
+    elif isinstance(value, Tensor):
         found.append(value)
     elif isinstance(value, (list, tuple)):
         for i, part in enumerate(value):
@@ -235,6 +255,7 @@ class TinyJit:
                 if changed is None:
                     if what is not None:
                         self._described[what[0]] = program
+                    call.forget_wholes()
                     return self._replayed(program, call.tensors, call.bindings)
         if self.fxn is None:
             raise JitError(f"TinyJit: {self._name} was unpickled without its function, and has programs for "
@@ -250,6 +271,7 @@ class TinyJit:
             call = _Call(args, kwargs, True)
             program = self._capture(call)
         self._programs.append((call.key, program))
+        call.forget_wholes()
         return self._replayed(program, call.tensors, call.bindings)
 
     @staticmethod
@@ -259,10 +281,10 @@ class TinyJit:
         if Reading.tinygrad and program.kept:
             _tape.realize(_built_before(program))
         made = program.replay(tensors, bindings)
-        if type(program.result) is _Place:
+        if type(program.result) is _Place and program.result.like is None:
             return made[0]
         made = iter(made)
-        return _replaced(program.result, lambda _: next(made), lambda value: isinstance(value, _Place))
+        return _replaced(program.result, lambda place: place.take(made), lambda value: isinstance(value, _Place))
 
     def _check_another(self, call, changed):
         """Whether the call may have another program."""
@@ -295,20 +317,24 @@ class TinyJit:
         pairs = [placeholder(tensor, call.by_value) for tensor in call.tensors]
         inputs, given = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
         capture = State.capture = Capture(given)
+        capture.entries = inputs
         try:
             rest = iter(given)
 
             def take(value):
                 if type(value) is Bound:
                     return int(value) if call.by_value else value.dim
-                return next(rest)
+                return value.of([next(rest) for _ in value._parts]) if is_over_devices(value) else next(rest)
             result = self.fxn(*_replaced(call.args, take), **_replaced(call.kwargs, take))
             found = []
             _returned(result, found)
             self._check(guards)
+            if call.bindings and capture.joint is not None:
+                raise JitError(f"TinyJit: the variables {sorted(call.bindings)} of a function over several devices: a "
+                               "number there, int(n), is part of the program")
             return self._compiled(capture, guards, inputs, result, found)
         except BaseException:
-            self._drop_writes(capture, inputs)
+            self._drop_writes(capture)
             raise
         finally:
             capture.undo_gradients()
@@ -336,14 +362,14 @@ class TinyJit:
         gradients = self._gradients(capture, guards, outputs)
         if not any(hasattr(tensor, "context") for tensor in (*outputs, *targets)):
             raise JitError(f"TinyJit: {self._name} returns no tensor and assigns to none: there is nothing to run")
-        context = next(tensor.context for tensor in (*outputs, *targets) if hasattr(tensor, "context"))
-        recipe = Recipe(context, inputs, outputs, targets)
-        compiled = methods.Program.compile(inputs, [*outputs, *targets])
-        self._tell(context, compiled)
-        nest = _replaced(result, lambda _: _Place(), lambda value: isinstance(value, Tensor))
+        recipe = Recipe(capture.context_of, inputs, outputs, targets)
+        compiled = capture.compiled(outputs, targets)
+        self._tell(capture.context_of(next(iter((*outputs, *targets)))), compiled)
+        nest = _replaced(result, _Place, lambda value: isinstance(value, Tensor))
         program = Program(compiled, guards, nest, places)
         program.draws, program.gradients, program.kept = list(capture.draws.values()), gradients, targets
         program.recipe = recipe
+        program.over = [one for one in guards.over if any(id(part) in written for part in one._parts)]
         program.written_inputs = list(capture.written_inputs.items())
         program.shapes = {number: shape for number, shape in enumerate(map(symbolic_shape, outputs)) if shape is not None}
         return program
@@ -371,13 +397,13 @@ class TinyJit:
             print(f"jit execs {program.kernel_count} kernels", file=sys.stderr)
 
     @staticmethod
-    def _drop_writes(capture, inputs):
+    def _drop_writes(capture):
         """A capture that ends early leaves tensors as they were: its writes become those of a program that never
         runs."""
         targets = capture.written_tensors()
         if targets and hasattr(targets[0], "context"):
             with contextlib.suppress(RuntimeError):  # what ends the capture is told
-                methods.Program.compile(inputs, targets)
+                capture.compiled([], targets)
 
 
 def _unpickled(name, prune, by_value, programs):

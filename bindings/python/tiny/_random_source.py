@@ -46,6 +46,10 @@ class Source:
         self._is_behind = False  # the tensors are
         self._is_given = False  # somebody has the counter, and may write to it
 
+    def has(self, tensor):
+        """Whether the tensor is one of its states."""
+        return any(one is tensor for one in self._tensors)
+
     def seed(self, seed):
         self._key, self._drawn = (_DEVICE, seed & _MASK), 0
         self._is_behind = True

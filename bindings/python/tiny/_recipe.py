@@ -14,6 +14,7 @@ from ._capture import InputItself
 from ._capture import Program as Captured
 from ._dtype import of as dtype_of
 from ._guards import Guards
+from ._joint import Joint
 from ._operator import op
 from ._random import source as random_source
 from ._random_source import Draws
@@ -67,14 +68,15 @@ def _written(memory, view, value):
 class Recipe:
     """What a program was compiled of: handles of inputs, outputs and of what it writes, before they were compiled."""
 
-    def __init__(self, context, inputs, outputs, targets):
-        self.inputs, self._context = inputs, context
+    def __init__(self, context_of, inputs, outputs, targets):
+        self.inputs, self._context_of = inputs, context_of
+        self._context = next(map(context_of, (*outputs, *targets)))
         self._outputs = [self._node(one) for one in outputs]
         self._targets = [self._node(one) for one in targets]
 
     def _node(self, tensor):
         node = native.tiny_tensor_node(tensor)
-        node.context = self._context
+        node.context = self._context_of(tensor)
         return node
 
     def written(self, targets) -> set:
@@ -155,6 +157,8 @@ def described(program, key) -> dict:
             raise TypeError(f"TinyJit: {name} is an object, by which the program is told: it cannot be pickled")
     if program.shapes:
         raise TypeError("TinyJit: a program whose results have sizes that depend on variables cannot be pickled")
+    if isinstance(program.compiled, Joint):
+        raise TypeError("TinyJit: a program over several devices cannot be pickled")
     told = program.recipe.described(program.compiled)
     targets = {id(one): at for at, one in enumerate(program.kept)}
     told["places"] = [one if isinstance(one, int) else ("input", one.at) if hasattr(one, "at") else ("target", targets[id(one)])
@@ -195,7 +199,7 @@ def _compiled(told):
     for at, value in zip(told["written"], made[told["outputs"]:]):
         native.tiny_assign(states[at], value)
     targets = [_seen(states[at], views) for at, views in told["targets"]]
-    recipe = Recipe(context, inputs, outputs, targets)
+    recipe = Recipe(lambda _: context, inputs, outputs, targets)
     return Program.compile(inputs, [*outputs, *(states[at] for at in told["written"])]), targets, recipe
 
 

@@ -16,10 +16,11 @@ import math
 from . import _tape, native
 from ._dtype import known
 from ._operands import COMPARISONS, OPERATORS, is_operand
-from ._placing import name_of
+from ._reading import Reading
 from ._synonyms import WRITERS
-from .methods import Dtype, ReduceOp, allgather, allreduce
-from .native import Tensor, made
+from ._together import allgather, allreduce, copies
+from .methods import Dtype, ReduceOp
+from .native import Tensor
 
 # In the place of an axis: each device has a term of a sum.
 TERMS = "terms"
@@ -35,6 +36,7 @@ class _Crossing:
         for leaf in leaves:
             leaf._has_memory = True
             leaf.requires_grad = True
+            _note(leaf)
 
     def backward(self):
         if all(leaf.grad is None for leaf in self.leaves):
@@ -44,6 +46,18 @@ class _Crossing:
             leaf.grad = None
         for source, slope in zip(self.sources, self.back(slopes)):
             source.backward(slope)
+
+
+def _note(part):
+    """backward() is to reach it in tinygrad's reading, too."""
+    if Reading.tinygrad:
+        _tape.note(part)
+
+
+def _has_slopes(parts):
+    """Whether backward() may come to the parts: in tinygrad's reading to any floats."""
+    return any(_tape.leaves(part) for part in parts) or (
+        Reading.tinygrad and parts[0].dtype.is_float and not native.Tensor.no_grad)
 
 
 def _value_of(part) -> Tensor:
@@ -70,25 +84,22 @@ def _slice_of(part, axis, i, count):
                              for at, dim in enumerate(part.shape)))
 
 
-def _copies(source, contexts):
-    return [made(context, native.tiny_tensor_to(source, context)) for context in contexts]
-
-
 def spread(source, contexts, axis):
     """A tensor over the devices of the contexts: a part for each along an axis, or a copy."""
     if axis is None:
-        parts = _copies(_value_of(source).clone(), contexts)  # writes to the one on its own device are no writes to it
+        parts = copies(_value_of(source).clone(), contexts)  # writes to the one on its own device are no writes to it
     else:
         slices = [_slice_of(_value_of(source), axis, i, len(contexts)).contiguous() for i in range(len(contexts))]
-        parts = [part for one, context in zip(slices, contexts) for part in _copies(one, [context])]
+        parts = [part for one, context in zip(slices, contexts) for part in copies(one, [context])]
     for part in parts:
         part._has_memory = True
+        _note(part)
     if not _tape.leaves(source):
         return _of(parts, axis)
 
     def back(slopes):
         all_of_it = _added(slopes) if axis is None else allgather([_value_of(one) for one in slopes], axis)
-        return _copies(all_of_it[0], [source.context])
+        return copies(all_of_it[0], [source.context])
     return _of(parts, axis, frozenset((_Crossing([source], parts, back),)))
 
 
@@ -216,7 +227,7 @@ def _reduced(name, self, arguments, keywords):
     if name in ("sum", "mean"):
         terms = _each(plain, (self, *arguments), TERMS)
         return terms if name == "sum" else terms * (1 / len(self._parts))
-    if name not in _COMBINED or any(_tape.leaves(part) for part in self._parts):
+    if name not in _COMBINED or _has_slopes(self._parts):
         return _wholes(name, plain, (self, *arguments))
     return _of(allreduce([plain(part, *arguments) for part in self._parts], _COMBINED[name]), None, self._crossings)
 
@@ -398,7 +409,7 @@ class Sharded(Tensor):
 
     @property
     def context(self):
-        """It has one for each device; who asks takes no tensors over several, as TinyJit."""
+        """It has one for each device; who asks takes no tensors over several."""
         raise NotImplementedError(f"a tensor over {', '.join(self.device)} where one device's is wanted: to() brings it there")
 
     @property
@@ -436,17 +447,39 @@ class Sharded(Tensor):
         """All of it on each device."""
         if _is_copy(self):
             return self
-        if "_whole" not in self.__dict__:
+        known = self._known_whole()
+        if known is None:
             parts, axis = self._parts, self._axis
             found = _added(parts) if axis == TERMS else allgather([_value_of(one) for one in parts], axis)
             crossings = self._crossings
-            if any(_tape.leaves(part) for part in parts):
+            if _has_slopes(parts):
                 def back(slopes):
                     added = _added(slopes)
                     return added if axis == TERMS else [_slice_of(one, axis, i, len(added)) for i, one in enumerate(added)]
                 crossings |= {_Crossing(parts, found, back)}
-            self._whole = _of(found, None, crossings)
-        return self._whole
+            known = _of(found, None, crossings)
+            if _tape.State.capture is not None:
+                _tape.State.capture.wholes[id(self)] = self, known
+            else:
+                self._whole = known
+        return known
+
+    @property
+    def of(self):
+        """Makes a tensor that is spread in the same way of other parts."""
+        return functools.partial(_of, axis=self._axis)
+
+    def _known_whole(self):
+        """What whole() gave before; while a program is captured, what it has."""
+        if _tape.State.capture is not None:
+            return _tape.State.capture.wholes.get(id(self), (None, None))[1]
+        return self.__dict__.get("_whole")
+
+    def forget(self):
+        """Parts are written: what whole() gave is no more what they are."""
+        self.__dict__.pop("_whole", None)
+        if _tape.State.capture is not None:
+            _tape.State.capture.wholes.pop(id(self), None)
 
     def shard(self, devices=None, axis=None) -> Tensor:
         """Along another axis, over the same devices."""
@@ -509,7 +542,7 @@ class Sharded(Tensor):
             value = [value] * len(self._parts)
         else:
             value = value.shard(None, self._axis)._parts
-        self.__dict__.pop("_whole", None)
+        self.forget()
         for part, one in zip(self._parts, value):
             part.assign(one)
         return self
@@ -530,6 +563,8 @@ class Sharded(Tensor):
         shares = self / len(self._parts) if _is_copy(self) else self
         for i, part in enumerate(shares._parts):
             part.backward(None if gradient is None else gradient.shard(None, self.axis)._parts[i])
+            if _tape.State.capture is not None:
+                _tape.State.capture.ended.append(part)
         for crossing in sorted(self._crossings, key=lambda one: one.number, reverse=True):
             crossing.backward()
         return self
@@ -683,6 +718,8 @@ class OverDevices:
         for dtype in {one.dtype for one in copies}:
             _add_gradients([one for one in copies if one.dtype == dtype])
         try:
+            for one in self.params:
+                one.forget()
             for one in self.optimizers:
                 one.step()
         finally:

@@ -53,8 +53,9 @@ def _forget(reference):
 
 
 def living():
-    """The tensors that were noted."""
-    return [tensor for tensor in (reference() for reference in list(alive.values())) if tensor is not None]
+    """The tensors that were noted; of those over devices the parts."""
+    return [tensor for tensor in (reference() for reference in list(alive.values()))
+            if tensor is not None and "_parts" not in tensor.__dict__]
 
 
 def written(tensor, *others):
