@@ -227,6 +227,15 @@ Tensor copy_from_and_resize(const Tensor& self, const Tensor& target) {
   return copy_from(self, target, false);
 }
 
+Tensor& conjugate(Tensor& self) {
+  if (self.is_complex()) pairs_of(self).select(-1, 1).neg_();
+  return self;
+}
+Tensor& conjugate_into(const Tensor& self, Tensor& out) {
+  if (self.sizes() != out.sizes()) at::native::resize_output(out, self.sizes());
+  return conjugate(out.copy_(self));
+}
+
 at::Scalar local_scalar_dense(const Tensor& self) {
   TORCH_CHECK(self.numel() > 0, "_local_scalar_dense: Empty tensor not supported");
   const Tensor host = at::empty(self.sizes(), self.options().device(at::kCPU));
@@ -252,6 +261,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("is_set_to", TORCH_FN(is_set_to));
   m.impl("_copy_from", TORCH_FN(copy_from));
   m.impl("_copy_from_and_resize", TORCH_FN(copy_from_and_resize));
+  m.impl("conj_physical_", TORCH_FN(conjugate));
+  m.impl("conj_physical.out", TORCH_FN(conjugate_into));
   m.impl("_local_scalar_dense", TORCH_FN(local_scalar_dense));
 }
 

@@ -68,6 +68,10 @@ class Device(unittest.TestCase):
             y[1:].real.zero_()
             self.assertTrue(torch.equal(y.real[1:].cpu(), torch.zeros(2, 4, dtype=part)))
             self.assertEqual(torch.zeros(2, dtype=dtype, device="tiny").real._is_view(), True)
+            self.assertTrue(torch.equal(y, y.clone()) and torch.equal(y.conj(), y.conj().clone()) and not torch.equal(y, y.conj()))
+            want = torch.view_as_real(y.cpu().conj_physical())
+            self.assertTrue(torch.equal(torch.view_as_real(y.clone().conj_physical_()).cpu(), want))
+            self.assertTrue(torch.equal(torch.view_as_real(y.t().conj_physical().t()).cpu(), want))
         self.assertEqual({name.split(".")[0] for name in tiny.fallbacks()}, {"zero_"})
         x = torch.randn(4, 4, dtype=torch.complex64)
         for function in (lambda x: x @ x.conj().T + 2j * x, lambda x: x.abs() + x.angle() + x[x.real > 0].sum(), lambda x: (x * x.conj()).sum(0),
