@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "fallback.h"
+
 namespace tiny_torch {
 
 namespace {
@@ -15,6 +17,7 @@ class RowKernel final : public c10::OperatorKernel {
  public:
   explicit RowKernel(void (*compute)(Call&)) : compute_(compute) {}
   void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) {
+    if (meets_complex(*stack, op.schema().arguments().size())) return fall_back(op, stack);
     Call call(op.schema(), *stack);
     compute_(call);
     call.finish();

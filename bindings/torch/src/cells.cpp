@@ -1,5 +1,6 @@
 // Rows of recurrent cells, of a loss, and of optimisers' steps.
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/view_as_real.h>
 
 #include <cmath>
 #include <numeric>
@@ -283,6 +284,7 @@ void update_scale(
 bool equal(const at::Tensor& a, const at::Tensor& b) {
   if (a.sizes() != b.sizes()) return false;
   if (a.numel() == 0) return true;
+  if (a.is_complex() && b.is_complex()) return equal(at::view_as_real(a), at::view_as_real(b));
   const V same = compare(TINY_EQ, read(a), read(b));
   const int64_t count = same.numel();
   uint8_t all = 0;

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <string>
 
+#include "fallback.h"
 #include "storage.h"
 
 namespace tiny_torch {
@@ -36,7 +37,6 @@ constexpr const char* kListed[] = {
     "igamma",
     "igammac",
     "mvlgamma",
-    "frexp",
     "ldexp",
     "gcd",
     "lcm",
@@ -45,9 +45,8 @@ constexpr const char* kListed[] = {
     "poisson",
     "binomial",
     "_sample_dirichlet",
-    // The size of the result, or its order, depends on all elements.
-    "unique",
-    "_unique",
+    // Rows are put in the order of all their elements.
+    "unique_dim",
     "segment_reduce",
     "_segment_reduce",
     // Windows that are no product of axes, and the backward passes of those.
@@ -57,6 +56,10 @@ constexpr const char* kListed[] = {
     // Numbers of quantized networks, while they are trained.
     "_fake_quantize_learnable_",
     "_fused_moving_avg_obs_fq_helper",
+    // Real numbers in, complex ones out; what complex ones go into needs no name here.
+    "_fft_",
+    "complex",
+    "polar",
     "linalg",
     "_foreach",
     "_batch_norm_with_update",
@@ -86,12 +89,28 @@ bool is_told() {
   return level && std::atoi(level) >= 2;
 }
 
+bool is_complex(const c10::IValue& given) {
+  if (given.isTensor()) return given.toTensor().defined() && given.toTensor().is_complex();
+  if (given.isList()) {
+    const auto items = given.toListRef();
+    return std::any_of(items.begin(), items.end(), is_complex);
+  }
+  return given.isComplexDouble();
+}
+
+}  // namespace
+
+bool meets_complex(const torch::jit::Stack& stack, size_t count) {
+  return std::any_of(stack.end() - static_cast<std::ptrdiff_t>(count), stack.end(), is_complex);
+}
+
 void fall_back(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   static const bool told = is_told();
   const std::string name =
       c10::toString(op.operator_name()).substr(std::string_view("aten::").size());
   TORCH_CHECK_NOT_IMPLEMENTED(
-      op.operator_name().name.starts_with("aten::") && is_listed(name),
+      op.operator_name().name.starts_with("aten::") &&
+          (is_listed(name) || meets_complex(*stack, op.schema().arguments().size())),
       "tiny: ", op.operator_name(),
       " has no kernel on device \"tiny\", and is none of those that the CPU computes "
       "instead (docs/TORCH.md)");
@@ -103,6 +122,8 @@ void fall_back(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   flush();
   at::native::cpu_fallback(op, stack);
 }
+
+namespace {
 
 TORCH_LIBRARY_IMPL(_, PrivateUse1, m) {
   m.fallback(torch::CppFunction::makeFromBoxedFunction<&fall_back>());

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "call.h"
+#include "fallback.h"
 
 namespace tiny_torch {
 
@@ -55,7 +56,8 @@ class PointwiseKernel final : public c10::OperatorKernel {
     }
   }
 
-  void operator()(const c10::OperatorHandle&, c10::DispatchKeySet, torch::jit::Stack* stack) {
+  void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) {
+    if (meets_complex(*stack, count_)) return fall_back(op, stack);
     const c10::IValue* const arguments = &*(stack->end() - static_cast<int64_t>(count_));
     at::Tensor result = compute(arguments);
     torch::jit::drop(*stack, count_);

@@ -27,8 +27,14 @@ at::ScalarType made_type(std::optional<at::ScalarType> type, std::optional<at::L
   TORCH_CHECK_NOT_IMPLEMENTED(layout.value_or(at::kStrided) == at::kStrided, what,
                               ": tensors of device \"tiny\" are strided, got layout ", *layout);
   const at::ScalarType made = type.value_or(at::get_default_dtype_as_scalartype());
-  dtype_of(made, what);
+  if (!at::isComplexType(made)) dtype_of(made, what);
   return made;
+}
+
+// Complex numbers as they lie in memory, pairs of floats on one more axis, conjugated or not: all
+// that the engine sees of them.
+Tensor pairs_of(const Tensor& complex) {
+  return at::native::view_as_real(complex.is_conj() ? complex._conj() : complex);
 }
 
 // With torch.use_deterministic_algorithms memory that nobody wrote has one value.
@@ -61,7 +67,8 @@ Tensor zeros(at::IntArrayRef sizes, std::optional<at::ScalarType> type,
              std::optional<at::Layout> layout, std::optional<at::Device> device,
              std::optional<bool> pin) {
   const Tensor made = empty(sizes, type, layout, device, pin, std::nullopt);
-  write(made, constant(dtype_of(made.scalar_type()), 0));
+  const Tensor floats = made.is_complex() ? pairs_of(made) : made;
+  write(floats, constant(dtype_of(floats.scalar_type()), 0));
   return made;
 }
 
@@ -132,6 +139,12 @@ Tensor reshape_alias(const Tensor& self, at::IntArrayRef sizes, at::IntArrayRef 
 Tensor unfold(const Tensor& self, int64_t dimension, int64_t size, int64_t step) {
   return at::native::unfold(self, dimension, size, step);
 }
+Tensor view_as_real(const Tensor& self) {
+  return at::native::view_as_real(self);
+}
+Tensor view_as_complex(const Tensor& self) {
+  return at::native::view_as_complex(self);
+}
 bool is_set_to(const Tensor& self, const Tensor& source) {
   return at::native::is_set_to(self, source);
 }
@@ -160,8 +173,39 @@ void copy_to_host(const Tensor& source, const Tensor& target) {
   target.copy_(rows);
 }
 
+Tensor copy_from(const Tensor& self, const Tensor& target, bool is_async);
+
+// Of which one at least is complex.
+void copy_complex(const Tensor& self, const Tensor& target) {
+  if (!target.is_privateuseone()) {
+    const Tensor host = at::empty(self.sizes(), self.options().device(at::kCPU));
+    if (self.is_complex()) {
+      copy_from(pairs_of(self), at::view_as_real(host), false);
+      target.copy_(self.is_conj() ? host.conj() : host);
+    } else {
+      copy_from(self, host, false);
+      target.copy_(host);
+    }
+  } else if (!target.is_complex()) {
+    target.copy_(self.is_cpu() ? at::real(self) : pairs_of(self).select(-1, 0));
+  } else if (self.is_complex()) {
+    const Tensor given = self.is_cpu() ? self.resolve_conj().resolve_neg() : self;
+    const Tensor pairs = pairs_of(target);
+    copy_from(pairs_of(given), pairs, false);
+    if (given.is_conj() != target.is_conj()) pairs.select(-1, 1).neg_();
+  } else {
+    const Tensor pairs = pairs_of(target);
+    pairs.select(-1, 0).copy_(self);
+    pairs.select(-1, 1).zero_();
+  }
+}
+
 Tensor copy_from(const Tensor& self, const Tensor& target, bool) {
   if (self.is_same(target)) return target;
+  if (self.is_complex() || target.is_complex()) {
+    copy_complex(self, target);
+    return target;
+  }
   if (!target.is_privateuseone()) {
     copy_to_host(self, target);
     return target;
@@ -183,10 +227,19 @@ Tensor copy_from_and_resize(const Tensor& self, const Tensor& target) {
   return copy_from(self, target, false);
 }
 
+Tensor& conjugate(Tensor& self) {
+  if (self.is_complex()) pairs_of(self).select(-1, 1).neg_();
+  return self;
+}
+Tensor& conjugate_into(const Tensor& self, Tensor& out) {
+  if (self.sizes() != out.sizes()) at::native::resize_output(out, self.sizes());
+  return conjugate(out.copy_(self));
+}
+
 at::Scalar local_scalar_dense(const Tensor& self) {
   TORCH_CHECK(self.numel() > 0, "_local_scalar_dense: Empty tensor not supported");
   const Tensor host = at::empty(self.sizes(), self.options().device(at::kCPU));
-  copy_to_host(self, host);
+  copy_from(self, host, false);
   return host.item();
 }
 
@@ -203,9 +256,13 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("view", TORCH_FN(view));
   m.impl("_reshape_alias", TORCH_FN(reshape_alias));
   m.impl("unfold", TORCH_FN(unfold));
+  m.impl("view_as_real", TORCH_FN(view_as_real));
+  m.impl("view_as_complex", TORCH_FN(view_as_complex));
   m.impl("is_set_to", TORCH_FN(is_set_to));
   m.impl("_copy_from", TORCH_FN(copy_from));
   m.impl("_copy_from_and_resize", TORCH_FN(copy_from_and_resize));
+  m.impl("conj_physical_", TORCH_FN(conjugate));
+  m.impl("conj_physical.out", TORCH_FN(conjugate_into));
   m.impl("_local_scalar_dense", TORCH_FN(local_scalar_dense));
 }
 

@@ -116,6 +116,13 @@ OTHERS = {
     "adaptive max": lambda x, m, i: (*F.adaptive_max_pool2d(x[None], (3, 2), return_indices=True), F.adaptive_max_pool1d(x, 3),
                                      *F.adaptive_max_pool3d(x.view(1, 1, 2, 2, 5), (1, 2, 3), return_indices=True)),
     "windows": lambda x, m, i: (torch.kaiser_window(7, device=x.device), torch.kaiser_window(6, False, 3.5, device=x.device, dtype=torch.float64)),
+    "unique": lambda x, m, i: (*torch.unique(x.detach().round(), return_inverse=True, return_counts=True), torch.unique(m), torch.unique(x.detach()[:0]),
+                               torch.unique(x.detach()[0].masked_fill(m[0], math.nan)), *torch.unique(m.long() + i[0], return_counts=True)),
+    "unique_consecutive": lambda x, m, i: (*torch.unique_consecutive(m, return_inverse=True, return_counts=True),
+                                           *torch.unique_consecutive(x.detach().round(), dim=1, return_inverse=True, return_counts=True),
+                                           *torch.unique_consecutive(m[:, :2], dim=0, return_counts=True), torch.unique_consecutive(i[0])),
+    "multi_margin": lambda x, m, i: F.multi_margin_loss(x[:3], i, 1, 0.7, x.detach()[0].abs()) + F.multi_margin_loss(x[:3], i, 2, reduction="sum")
+                    + F.multi_margin_loss(x[:3], i, reduction="none") + F.multi_margin_loss(x[0], i[0]),
     "diff": lambda x, m, i: x.diff() + x.cov()[:, :4],
 }
 
@@ -170,6 +177,19 @@ class Operators(unittest.TestCase):
         for a, b in ((x, y), (x.double(), y.double())):
             torch.testing.assert_close(torch.nextafter(a.to("tiny"), b.to("tiny")).cpu(), torch.nextafter(a, b), rtol=0, atol=0, equal_nan=True)
 
+    def test_parts_of_numbers(self):
+        """Mantissas and exponents, also of numbers that are not normal, and of what is no number."""
+        edges = [0, -0.0, 1, -1, 0.5, 3.75, -1e-40, 1e-45, 6e-8, 5e-324, 65504, math.inf, -math.inf, math.nan]
+        x = torch.cat((torch.tensor(edges, dtype=torch.float64), torch.randn(30, generator=torch.Generator().manual_seed(4)).double()))
+        tiny.clear_fallbacks()
+        for dtype in (torch.float64, torch.float32, torch.float16, torch.bfloat16):
+            with self.subTest(dtype=dtype):
+                for got, want in zip(torch.frexp(x.to(dtype).to("tiny")), torch.frexp(x.to(dtype))):
+                    torch.testing.assert_close(got.cpu(), want, rtol=0, atol=0, equal_nan=True)
+        with self.assertRaisesRegex(RuntimeError, "floating-point"):
+            torch.frexp(torch.arange(3, device="tiny"))
+        self.assertEqual(tiny.fallbacks(), {})
+
     def test_activations(self):
         for name in ACTIVATIONS:
             self.compare(name, lambda x, m, i: getattr(F, name)(x))
@@ -203,7 +223,7 @@ class Operators(unittest.TestCase):
         for name, function in OTHERS.items():
             self.compare(name, function)
         self.assertLessEqual(set(tiny.fallbacks()), {
-            "_unique2", "multilabel_margin_loss_forward", "multilabel_margin_loss_backward"})
+            "multilabel_margin_loss_forward", "multilabel_margin_loss_backward"})
 
     def test_integers(self):
         for name in ("add", "mul", "sub", "div", "floor_divide", "remainder", "fmod", "maximum", "eq", "lt", "bitwise_and", "bitwise_or",

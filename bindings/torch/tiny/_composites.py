@@ -117,6 +117,30 @@ def fake_quantize_per_channel(self, scale, zero_point, axis, quant_min, quant_ma
     return _rounded(self, scale.view(shape), zero_point.view(shape), quant_min, quant_max)
 
 
+# ---- Parts of numbers --------------------------------------------------------------------------------------------------------
+
+# The bits of an exponent's lowest place, the exponent of numbers from a half to one as it is stored, and what makes normal
+# numbers of those that are not, a power of two.
+EXPONENTS = {torch.float32: (torch.int32, 23, 126, 25), torch.float64: (torch.int64, 52, 1022, 54)}
+
+
+def frexp(self, mantissa, exponent):
+    torch._check(self.is_floating_point(), lambda: "torch.frexp() only supports floating-point dtypes")
+    given = self if self.dtype == torch.float64 else self.float()
+    bits, place, half, raised = EXPONENTS[given.dtype]
+    is_small = given.abs() < torch.finfo(given.dtype).tiny
+    pattern = torch.where(is_small, given * 2.0**raised, given).view(bits)
+    field = ((2 * half + 3) << place)  # where the exponent is
+    power = ((pattern & field) >> place) - half - torch.where(is_small, raised, 0)
+    made = ((pattern & ~field) | (half << place)).view(given.dtype)
+    is_as_it_is = (given == 0) | ~given.isfinite()
+    for output, one in (mantissa, torch.where(is_as_it_is, given, made)), (exponent, torch.where(is_as_it_is, 0, power)):
+        if output.shape != self.shape:
+            output.resize_(self.shape)
+        output.copy_(one)
+    return mantissa, exponent
+
+
 # ---- Others ------------------------------------------------------------------------------------------------------------------
 
 
@@ -137,6 +161,19 @@ def rrelu_with_noise(self, noise, lower=1 / 8, upper=1 / 3, training=False, gene
     return self * noise
 
 
+def multi_margin_loss_backward(grad_output, self, target, p, margin, weight=None, reduction=1):
+    rows, place = torch.atleast_2d(self), target.reshape(-1, 1)
+    beyond = (margin - rows.gather(1, place) + rows).clamp(min=0)
+    slope = (beyond > 0).to(rows.dtype) if p == 1 else 2 * beyond
+    if weight is not None:
+        slope = slope * weight[place]
+    slope = slope.scatter(1, place, 0) / rows.shape[1]
+    slope = slope.scatter(1, place, -slope.sum(1, keepdim=True))
+    if reduction == 1:
+        slope = slope / rows.shape[0]
+    return (slope * grad_output.reshape(-1, 1)).view(self.shape)
+
+
 def register(library):
     for name, function in {
         "_cdist_forward": cdist_forward,
@@ -150,6 +187,8 @@ def register(library):
         "fake_quantize_per_tensor_affine_cachemask": _rounded,
         "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams": fake_quantize_by_tensors,
         "fake_quantize_per_channel_affine_cachemask": fake_quantize_per_channel,
+        "frexp.Tensor_out": frexp,
+        "multi_margin_loss_backward": multi_margin_loss_backward,
         "kaiser_window": kaiser_window,
         "kaiser_window.periodic": kaiser_window,
         "kaiser_window.beta": kaiser_window,

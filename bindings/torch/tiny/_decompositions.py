@@ -9,7 +9,7 @@ from torch._decomp import decomposition_table
 # tracing alone, or is wrong (multilabel_margin_loss_forward where a row has no class).  They are listed in src/fallback.cpp or have a composite kernel.
 LEFT_OUT = re.compile(
     r"aten::(copy_?|detach|empty_like|lift_fresh|_to_copy|native_dropout|nonzero_static|_unsafe_index"
-    r"|adaptive_max_pool\w*|cbrt|frexp|gcd_?|igammac?_?|lcm_?|mvlgamma_?|cumprod_?"
+    r"|adaptive_max_pool\w*|cbrt|_?conj_physical_?|frexp|gcd_?|igammac?_?|lcm_?|mvlgamma_?|cumprod_?"
     r"|multilabel_margin_loss_forward"
     r"|special_(airy_ai|bessel_\w+|modified_\w+|scaled_\w+|spherical_\w+|zeta))")
 

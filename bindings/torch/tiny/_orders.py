@@ -206,6 +206,44 @@ def embedding_renorm_(self, indices, max_norm, norm_type):
     return self.index_put_((places,), torch.where(length > max_norm, rows * (max_norm / (length + 1e-7)), rows))
 
 
+# ---- Elements that differ ----------------------------------------------------------------------------------------------------
+
+
+def _runs(rows, return_inverse, return_counts):
+    """The first of each run of equal rows, which run each is in, and how long the runs are; a NaN is a run of its own."""
+    count = rows.shape[0]
+    begins = torch.ones(count, dtype=torch.bool, device=rows.device)
+    begins[1:] = (rows[1:] != rows[:-1]).view(max(count - 1, 0), rows.shape[1:].numel()).any(1)
+    starts = begins.nonzero().squeeze(1)
+    run = begins.cumsum(0) - 1 if return_inverse else starts[:0]
+    ends = torch.cat((starts[1:], starts.new_full((min(count, 1),), count)))
+    return rows.index_select(0, starts), run, ends - starts if return_counts else starts[:0]
+
+
+def _unique2(self, sorted=True, return_inverse=False, return_counts=False):
+    values, places = _sorted(self.reshape(-1))
+    values, run, lengths = _runs(values, return_inverse, return_counts)
+    return values, run.scatter(0, places, run).view(self.shape) if return_inverse else run, lengths
+
+
+def unique(self, sorted=True, return_inverse=False):
+    return _unique2(self, sorted, return_inverse)[:2]
+
+
+def unique_dim_consecutive(self, dim, return_inverse=False, return_counts=False):
+    torch._check(self.numel() > 0 or self.shape[dim] == 0,
+                 lambda: "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
+    rows, run, lengths = _runs(self.movedim(dim, 0), return_inverse, return_counts)
+    return rows.movedim(0, dim), run, lengths
+
+
+def unique_consecutive(self, return_inverse=False, return_counts=False, dim=None):
+    if dim is not None and self.dim():
+        return unique_dim_consecutive(self, dim, return_inverse, return_counts)
+    values, run, lengths = _runs(self.reshape(-1), return_inverse, return_counts)
+    return values, run.view(self.shape) if return_inverse else run, lengths
+
+
 # ---- Into tensors that the caller brought ------------------------------------------------------------------------------------
 
 
@@ -244,6 +282,10 @@ def register(library):
         "repeat_interleave.Tensor": repeat_interleave,
         "put_": put_,
         "masked_scatter_": masked_scatter_,
+        "_unique": unique,
+        "_unique2": _unique2,
+        "unique_consecutive": unique_consecutive,
+        "unique_dim_consecutive": unique_dim_consecutive,
         "index_reduce.out": into(index_reduce, "out"),
         "embedding_renorm_": embedding_renorm_,
     }.items():

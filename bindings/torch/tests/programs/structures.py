@@ -97,6 +97,27 @@ def cloud_of_points(place):
 
 
 @program()
+def pools_of_clusters(place):
+    """Points fall into cells of a grid, whose numbers `unique` closes up; cells have the mean of their points, and edges between cells stay once."""
+    points, edges = place(torch.rand(12, 2), torch.randint(0, 12, (2, 30)))
+    first, last = place(nn.Linear(2, 8), nn.Linear(8, 1))
+    cells = (points * 3).long()
+    _, cluster, count = torch.unique(cells[:, 0] * 3 + cells[:, 1], return_inverse=True, return_counts=True)
+    ends = cluster[edges]
+    apart = ends[:, ends[0] != ends[1]]
+    pairs, places_of_edges = torch.unique(apart[0] * len(count) + apart[1], return_inverse=True)
+    source, target = pairs // len(count), pairs % len(count)
+    weights = torch.zeros(len(pairs), device=points.device).index_add_(0, places_of_edges, torch.ones(apart.shape[1], device=points.device))
+
+    def loss(step):
+        h = first(points).relu()
+        h = torch.zeros(len(count), 8, device=h.device).index_add_(0, cluster, h) / count[:, None]
+        h = h.index_add(0, target, h[source] * weights[:, None])
+        return (last(h).squeeze(1) - count).square().mean()
+    return [pairs, weights, *train(loss, [*first.parameters(), *last.parameters()], rate=0.01)]
+
+
+@program()
 def set_prediction(place):
     """As DETR: queries attend to a picture; each target gets a query of its own, greedily."""
     decoder = nn.TransformerDecoder(nn.TransformerDecoderLayer(16, 2, 32, 0.0, batch_first=True), 2)
