@@ -32,6 +32,10 @@ constexpr int64_t kRepeatsMax = 4;
 constexpr int64_t kVariableMin = 2;
 // The greatest value of a variable is a power of two, at least this.
 constexpr int64_t kVariableMax = 256;
+// The same of a batch, the first of so many axes or more: costs are weighed at the greatest value,
+// and what is laid out for 256 pictures takes a hundred times as long for two.
+constexpr int64_t kBatchMax = 8;
+constexpr size_t kBatchAxesMin = 3;
 // Stands for a variable in the key of a program.
 constexpr int64_t kFree = -1;
 // What may be a host input.
@@ -238,7 +242,9 @@ std::vector<LoadedModel::FreeDim> LoadedModel::free_dims(const std::vector<Ints>
       const std::string name = dim_name(i, k);
       auto at =
           std::find_if(out.begin(), out.end(), [&](const FreeDim& d) { return d.name == name; });
-      if (at == out.end()) at = out.insert(at, {name, shapes[i][k], true});
+      if (at == out.end()) at = out.insert(at, {name, shapes[i][k]});
+      at->is_first = at->is_first && k == 0;
+      at->axes = std::max(at->axes, shapes[i].size());
       // Elements that are known have a known count.
       if (shapes[i][k] < kVariableMin || numbers_.contains(name) || (!known.empty() && known[i]))
         at->is_variable = false;
@@ -348,8 +354,9 @@ Ref<const ModelProgram> LoadedModel::symbolic_program(const std::vector<Ints>& s
     for (const FreeDim& d : free_dims(shapes, known)) {
       if (!d.is_variable) continue;
       const auto most = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(d.value)));
-      variables.push_back(
-          context_->graph().variable(d.name, kVariableMin, std::max(kVariableMax, most)));
+      const bool is_batch = d.is_first && d.axes >= kBatchAxesMin;
+      variables.push_back(context_->graph().variable(
+          d.name, kVariableMin, std::max(is_batch ? kBatchMax : kVariableMax, most)));
     }
     if (variables.empty()) return {};
     std::vector<Shape> sizes;

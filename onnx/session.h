@@ -143,6 +143,8 @@ class LoadedModel : public RefCounted {
     std::string name;
     int64_t value = 0;
     bool is_variable = true;
+    bool is_first = true;  // it is the first axis wherever it stands
+    size_t axes = 0;       // of the input with the most of them that it stands in
   };
 
   // A tensor of the inputs, and what all of them are.

@@ -1,8 +1,11 @@
 // Products of matrices, and sums of products in general.
 #include "base/error.h"
 #include "onnx/import/functions.h"
+#include "onnx/import/import.h"
 #include "onnx/import/table.h"
+#include "tensor/create.h"
 #include "tensor/einsum.h"
+#include "tensor/indexing.h"
 #include "tensor/linalg.h"
 #include "tensor/matmul.h"
 #include "tensor/movement.h"
@@ -29,7 +32,15 @@ Tensors import_einsum(Call& c) {
 }
 
 Tensors import_det(Call& c) {
-  return {det(c.in(0))};
+  Tensor x = c.in(0);
+  c.check(x.rank() >= 2, "it takes two axes or more; got ", x.rank());
+  const tiny::Dim rows = size_of(x, -2), columns = size_of(x, -1);
+  const tiny::Dim n = c.importer().common_size(rows, columns, c.node());
+  if (n != rows || n != columns) {
+    const Tensor both = arange(c.context(), kInt64, n);
+    x = gather(gather(x, both, -1), both, -2);
+  }
+  return {det(x)};
 }
 
 constexpr int64_t kNow = kNewestOpset;

@@ -276,6 +276,17 @@ tiny::Dim Importer::open_size(const Tensor& count, const Node& node, int64_t mos
   return add_size(count, {0, most}, true, node);
 }
 
+tiny::Dim Importer::common_size(const tiny::Dim& a, const tiny::Dim& b, const Node& node) {
+  if ((a - b).is_const() || (!is_computed(a) && !is_computed(b))) {
+    require(decide_equal(a, b), Status::InvalidModel, "sizes of ", a, " and ", b,
+            ", which must be the same");
+    return a;
+  }
+  const Tensor one = size_tensor(context_, a), other = size_tensor(context_, b);
+  const Tensor both = where(equal(one, other), one, tiny::number_int(one, -1));
+  return computed_size(both, upper_bound(a) < upper_bound(b) ? a : b, node);
+}
+
 tiny::Dim Importer::add_size(const Tensor& count, Interval range, bool is_open, const Node& node) {
   const Dependence& on = dependence(count);
   if (!on.on_data() && !on.on_variable) return integers_of(host_value_of(count, "its count")).at(0);
@@ -322,6 +333,11 @@ bool Importer::is_open(const tiny::Dim& size) const {
     const ComputedVariable* found = find_computed(name);
     return found && found->is_open;
   });
+}
+
+void Importer::require_found(const Shape& sizes) const {
+  for (const tiny::Dim& size : sizes)
+    if (!is_computed(size)) size.value();
 }
 
 const ComputedVariable* Importer::find_computed(std::string_view variable) const {

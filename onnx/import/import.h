@@ -103,10 +103,16 @@ class Importer {
                           int64_t least = 0);
   // The same of one that nothing bounds, or no number that memory is to be for.
   tiny::Dim open_size(const Tensor& count, const Node& node, int64_t most = kOpenSizeMax);
+  // The size that both are: of what a run finds it ends with an error about the node if they are
+  // not.
+  tiny::Dim common_size(const tiny::Dim& a, const tiny::Dim& b, const Node& node);
   // Whether a size is one of these, known by its greatest value before.
   bool is_computed(const tiny::Dim& size) const;
   // Whether there are such in it that nothing bounds.
   bool is_open(const tiny::Dim& size) const;
+  // What inputs leave free (FreeDimension) has a program for each value, whose places and weights
+  // are known; only what a run finds is computed with.
+  void require_found(const Shape& sizes) const;
   // Whether inputs' elements decide it, or such sizes do.
   bool is_decided_by_data(const Tensor& tensor);
   const Dependence& dependence(const Tensor& tensor) { return dependences_.of(tensor.node()); }

@@ -50,6 +50,16 @@ Tensor reshaped_as_said(const Call& c, const Tensor& x, const Shape& shape) {
   return reshape(gather(flatten(x), arange(c.context(), kInt64, count)), shape);
 }
 
+// The same where the sizes are numbers, and the run finds how many elements there are.
+Tensor reshaped_if_it_fits(const Call& c, const Tensor& x, const Shape& shape) {
+  const tiny::Dim count = product(shape);
+  const Tensor all = pad(flatten(x), {tiny::Dim(0)}, {tiny::Dim(1)});  // what may be none
+  const Tensor size =
+      size_tensor(c.context(), c.importer().common_size(product(x.shape()), count, c.node()));
+  const Tensor at = minimum(arange(c.context(), kInt64, count), size);
+  return reshape(gather(all, at), shape);
+}
+
 // `shape` is -1 where data says the size; there it may be 0 or -1 too.  Sizes that do not fit are
 // below 0, which ends the run.
 Tensors reshape_as_found(Call& c, Shape shape, bool allow_zero) {
@@ -114,6 +124,9 @@ Tensors reshape_as_asked(Call& c, Shape shape, bool allow_zero) {
             "shape ", x.shape(), " cannot become ", tiny::to_string(shape));
     shape[static_cast<size_t>(open)] = *exact;
   }
+  const auto is_number = [](const tiny::Dim& size) { return size.is_const(); };
+  if (c.importer().is_computed(product(from)) && std::ranges::all_of(shape, is_number))
+    return {reshaped_if_it_fits(c, x, shape)};
   return {reshaped(x, shape)};
 }
 

@@ -35,10 +35,9 @@ Tensor sources_of(PadMode mode, const Tensor& at, const Tensor& n) {
   return minimum(place, sub(twice, place));
 }
 
+// Wrap is as old as version 19, but exporters write it to older ones, and onnxruntime takes it.
 PadMode mode_of(const Call& c) {
-  // Wrap is as old as version 19.
-  const size_t modes = c.version() < 19 ? 3 : 4;
-  return named_attr<PadMode>(c, "mode", "constant", std::span(kModes).first(modes));
+  return named_attr<PadMode>(c, "mode", "constant", kModes);
 }
 
 // How many elements more there are at the two ends of an axis (int64 []); negative: fewer.

@@ -1,10 +1,14 @@
 // Resize.
 #include "tensor/resize.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "onnx/import/functions.h"
 #include "onnx/import/import.h"
 #include "onnx/import/table.h"
+#include "tensor/create.h"
+#include "tensor/elementwise.h"
 #include "tensor/movement.h"
 
 namespace tiny::onnx {
@@ -31,22 +35,38 @@ constexpr Named<AspectRatio> kPolicies[] = {{"stretch", AspectRatio::Stretch},
                                             {"not_larger", AspectRatio::NotLarger},
                                             {"not_smaller", AspectRatio::NotSmaller}};
 
-// What inputs leave free has a program for each value, whose places and weights are known.
-void require_found(const Call& c, const Shape& sizes) {
-  for (const Shape& shape : {Shape(c.in(0).shape()), sizes})
-    for (const tiny::Dim& size : shape)
-      if (!c.importer().is_computed(size)) size.value();
-}
-
 // Version 10: asymmetric coordinates, the element below.
 Tensors import_resize_10(Call& c) {
   const Tensor& x = c.in(0);
-  require_found(c, {});
+  c.importer().require_found(x.shape());
   ResizeOptions options;
   options.mode = named_attr<Interpolation>(c, "mode", "nearest", std::span(kModes).first(2));
   options.coordinates = Coordinates::Asymmetric;
   options.nearest_mode = NearestMode::Floor;
   return {resize_by(x, every_axis(x.rank()), c.reals(1), options)};
+}
+
+// Where a run finds sizes of a picture that keeps its proportions, it finds the scale and what
+// follows from it too.
+void keep_found_proportions(Call& c, const Ints& axes, Shape& sizes, ResizeOptions& options) {
+  const Tensor& x = c.in(0);
+  Shape all = sizes;
+  for (int64_t axis : axes) all.push_back(size_of(x, axis));
+  const bool has_numbers =
+      std::ranges::all_of(all, [](const tiny::Dim& size) { return size.is_const(); });
+  if (options.aspect_ratio == AspectRatio::Stretch || has_numbers) return;
+  const Tensor scale = found_aspect_scale(x, axes, sizes, options.aspect_ratio);
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const Tensor from = size_tensor(c.context(), size_of(x, axes[i]));
+    const Tensor exact = scale * cast(from, kFloat64);
+    const Tensor count = cast(floor(exact + tiny::number(exact, 0.5)), kInt64);
+    const bool is_bound =
+        options.aspect_ratio == AspectRatio::NotLarger && !c.importer().is_open(sizes[i]);
+    sizes[i] = is_bound ? c.importer().computed_size(count, sizes[i], c.node())
+                        : c.importer().open_size(count, c.node());
+  }
+  options.found_scale = reshape(scale, Shape());
+  options.aspect_ratio = AspectRatio::Stretch;
 }
 
 Tensors import_resize(Call& c) {
@@ -67,9 +87,11 @@ Tensors import_resize(Call& c) {
   const Ints axes = axes_of(c.ints_attr("axes", every_axis(x.rank())), x.rank());
   // Scales may be there but empty.
   const std::vector<double> scales = c.has(2) ? c.reals(2) : std::vector<double>();
-  const Shape sizes = c.has(3) ? c.sizes(3) : Shape();
-  require_found(c, sizes);
+  Shape sizes = c.has(3) ? c.sizes(3) : Shape();
+  c.importer().require_found(x.shape());
+  c.importer().require_found(sizes);
   c.check(scales.empty() != sizes.empty(), "it needs either scales or sizes");
+  if (!sizes.empty()) keep_found_proportions(c, axes, sizes, options);
   return {scales.empty() ? resize(x, axes, sizes, options) : resize_by(x, axes, scales, options)};
 }
 

@@ -31,10 +31,11 @@ Tensors import_grid_sample(Call& c) {
 // The size is that of the picture, with its batch and channels.
 Tensors import_affine_grid(Call& c) {
   const Tensor& theta = c.in(0);
-  const Ints size = c.ints(1);
-  c.check(size.size() >= 4 && size[0] == dim_of(theta, 0), "theta of shape ", theta.shape(),
-          " for a size ", list_text(size));
-  return {affine_grid(theta, Ints(size.begin() + 2, size.end()), c.flag("align_corners", false))};
+  const Shape size = c.sizes(1);
+  c.importer().require_found(size);
+  c.check(size.size() >= 4 && decide_equal(size[0], size_of(theta, 0)), "theta of shape ",
+          theta.shape(), " for a size ", size);
+  return {affine_grid(theta, Shape(size.begin() + 2, size.end()), c.flag("align_corners", false))};
 }
 
 Tensors import_col2im(Call& c) {

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "onnx/import/functions.h"
+#include "onnx/import/import.h"
 #include "onnx/import/table.h"
 #include "tensor/elementwise.h"
 #include "tensor/movement.h"
@@ -18,7 +19,8 @@ Tensors spectrum(const Call& c, int64_t given_axis) {
   const int64_t axis = axis_of(given_axis, x.rank());
   c.check(axis < x.rank() - 1, "axis ", axis, " is that of the complex parts");
   DftOptions options{.inverse = c.flag("inverse", false), .onesided = c.flag("onesided", false)};
-  if (c.has(1)) options.length = c.integer(1);
+  if (c.has(1)) options.length = c.size(1);
+  c.importer().require_found({options.length.value_or(size_of(x, axis)), size_of(x, axis)});
   const Complex out = dft(view_as_complex(x), axis, options);
   return {out.imaginary ? view_as_real(out) : unsqueeze(out.real, {out.real.rank()})};
 }
@@ -49,7 +51,9 @@ Tensors import_window(Call& c) {
 
 // Inputs: the bands, the transform's length, samples a second, the lowest and the highest Hz.
 Tensors import_mel_weights(Call& c) {
-  const Tensor weights = mel_weights(c.context(), c.integer(0), c.integer(1),
+  const tiny::Dim length = c.size(1);
+  c.importer().require_found({length});
+  const Tensor weights = mel_weights(c.context(), c.integer(0), length,
                                      static_cast<double>(c.integer(2)), c.real(3), c.real(4));
   return {cast(weights, c.dtype_attr("output_datatype", kFloat32))};
 }

@@ -1,5 +1,6 @@
 #include "tensor/grid_sample.h"
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
 #include "tensor/indexing.h"
+#include "tensor/joining.h"
 #include "tensor/matmul.h"
 #include "tensor/movement.h"
 
@@ -142,20 +144,18 @@ Tensor grid_sample(const Tensor& x, const Tensor& grid, const GridSampleOptions&
   return cast(reshape(out, points), x.dtype());
 }
 
-Tensor affine_grid(const Tensor& theta, const Ints& spatial, bool align_corners) {
+namespace {
+
+// Homogeneous coordinates [1, count, axes + 1] of every point, the last axis first.
+Tensor affine_points(const Ref<Context>& context, const Ints& spatial, bool align_corners) {
   const auto axes = static_cast<int64_t>(spatial.size());
-  require((axes == 2 || axes == 3) && theta.rank() == 3 && theta.shape()[1].value() == axes &&
-              theta.shape()[2].value() == axes + 1,
-          Status::Shape, "affine_grid: theta of shape ", theta.shape(), " for sizes ",
-          list_text(spatial), "; wanted 2 or 3 sizes, and as many rows, one column more");
   int64_t count = 1;
   for (int64_t n : spatial) {
     require(n >= 0, Status::InvalidArgument, "affine_grid: a size is ", n);
     count = checked_mul(count, n, "a grid");
   }
-  // Homogeneous coordinates of every point, the last axis first.
   std::vector<double> base;
-  HostRoom room(theta.context(), count, (axes + 1) * static_cast<int64_t>(sizeof(double)));
+  HostRoom room(*context, count, (axes + 1) * static_cast<int64_t>(sizeof(double)));
   for (int64_t p = 0; p < count; ++p) {
     room.check();
     int64_t rest = p;
@@ -168,13 +168,42 @@ Tensor affine_grid(const Tensor& theta, const Ints& spatial, bool align_corners)
     }
     base.push_back(1);
   }
-  const Tensor points = cast(from_data(theta.context_ref(), kFloat64, {1, count, axes + 1},
-                                       base.data(), std::ssize(base) * 8),
-                             theta.dtype());
-  Shape shape{theta.shape()[0]};
-  for (int64_t n : spatial) shape.emplace_back(n);
+  return from_data(context, kFloat64, {1, count, axes + 1}, base.data(), std::ssize(base) * 8);
+}
+
+// The same of sizes that a run finds.
+Tensor affine_points_found(const Ref<Context>& context, const Shape& spatial, bool align_corners) {
+  const auto axes = static_cast<int64_t>(spatial.size());
+  std::vector<Tensor> coordinates;
+  for (int64_t i = axes - 1; i >= 0; --i) {
+    const Dim& n = spatial[static_cast<size_t>(i)];
+    const Tensor at = cast(positions(context, kInt64, n, i, axes), kFloat64);
+    const Tensor size = cast(size_tensor(context, n), kFloat64);
+    const Tensor one = number(at, 1), two = number(at, 2);
+    const Tensor last = maximum(size - one, one);  // an axis of one element is at its begin
+    coordinates.push_back(
+        expand(align_corners ? two * at / last - one : (two * at + one) / size - one, spatial));
+  }
+  coordinates.push_back(expand(full(context, kFloat64, {}, 1), spatial));
+  return reshape(stack(coordinates, axes), {Dim(1), product(spatial), Dim(axes + 1)});
+}
+
+}  // namespace
+
+Tensor affine_grid(const Tensor& theta, const Shape& spatial, bool align_corners) {
+  const auto axes = static_cast<int64_t>(spatial.size());
+  require((axes == 2 || axes == 3) && theta.rank() == 3 && theta.shape()[1].value() == axes &&
+              theta.shape()[2].value() == axes + 1,
+          Status::Shape, "affine_grid: theta of shape ", theta.shape(), " for sizes ", spatial,
+          "; wanted 2 or 3 sizes, and as many rows, one column more");
+  const bool has_numbers = std::ranges::all_of(spatial, [](const Dim& n) { return n.is_const(); });
+  const Ref<Context>& context = theta.context_ref();
+  const Tensor points = has_numbers ? affine_points(context, const_dims(spatial), align_corners)
+                                    : affine_points_found(context, spatial, align_corners);
+  Shape shape = spatial;
+  shape.insert(shape.begin(), theta.shape()[0]);
   shape.emplace_back(axes);
-  return reshape(matmul(points, transpose(theta, 1, 2)), shape);
+  return reshape(matmul(cast(points, theta.dtype()), transpose(theta, 1, 2)), shape);
 }
 
 }  // namespace tiny

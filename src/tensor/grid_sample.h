@@ -27,6 +27,6 @@ Tensor grid_sample(const Tensor& x, const Tensor& grid, const GridSampleOptions&
 
 // The grid [batch, spatial.., axes] that moves every point of a picture by theta [batch, axes, axes
 // + 1]; two or three spatial axes.
-Tensor affine_grid(const Tensor& theta, const Ints& spatial, bool align_corners = false);
+Tensor affine_grid(const Tensor& theta, const Shape& spatial, bool align_corners = false);
 
 }  // namespace tiny

@@ -45,7 +45,7 @@ Elimination eliminate(const Tensor& rows, const Tensor& k, bool is_finite) {
 
 struct Matrices {
   Tensor all;  // [batch, n, n] in the dtype that is computed in
-  int64_t n;
+  Dim n;
 };
 
 Matrices matrices(const Tensor& a, const char* what) {
@@ -53,7 +53,7 @@ Matrices matrices(const Tensor& a, const char* what) {
   require(rank >= 2 && decide_equal(a.shape()[static_cast<size_t>(rank - 1)],
                                     a.shape()[static_cast<size_t>(rank - 2)]),
           Status::Shape, what, ": a tensor of shape ", a.shape(), "; it takes square matrices");
-  const int64_t n = a.shape().back().value();
+  const Dim n = a.shape().back();
   const bool is_wide = a.dtype().is_float() && a.dtype().bits() >= 32;
   const Tensor wide = is_wide ? a : cast(a, kFloat32);
   const Dim batch = product(a.shape().part(0, static_cast<size_t>(rank - 2)));
@@ -71,7 +71,7 @@ Tensor det(const Tensor& a) {
   const Shape batch = a.shape().part(0, static_cast<size_t>(a.rank() - 2));
   const Ref<Context>& context = a.context_ref();
   const Tensor one = full(context, m.all.dtype(), {m.all.shape()[0], 1, 1}, 1);
-  if (m.n == 0) return cast(reshape(one, batch), result_dtype(a));
+  if (m.n.is(0)) return cast(reshape(one, batch), result_dtype(a));
   const RecurrenceResult made =
       recur(context,
             {.steps = m.n,
@@ -88,20 +88,20 @@ Tensor det(const Tensor& a) {
 
 Tensor inverse(const Tensor& a) {
   const Matrices m = matrices(a, "inverse");
-  if (m.n == 0) return cast(a, result_dtype(a));
+  const int64_t n = m.n.value();
+  if (n == 0) return cast(a, result_dtype(a));
   const Ref<Context>& context = a.context_ref();
-  const Tensor identity =
-      expand(unsqueeze(eye(context, m.all.dtype(), m.n, m.n), {0}), m.all.shape());
+  const Tensor identity = expand(unsqueeze(eye(context, m.all.dtype(), n, n), {0}), m.all.shape());
   const RecurrenceResult made =
       recur(context,
-            {.steps = m.n,
-             .sequences = {{arange(context, kInt64, m.n)}},
+            {.steps = n,
+             .sequences = {{arange(context, kInt64, n)}},
              .state = {concat(std::vector<Tensor>{m.all, identity}, 2)},
              .is_backwards = {}},
             [](const RecurrenceStep& s) {
               return RecurrenceResult{{}, {eliminate(s.state[0], s.inputs[0], false).rows}};
             });
-  const Tensor right = slice_axis(made.state[0], 2, m.n, 2 * m.n);
+  const Tensor right = slice_axis(made.state[0], 2, n, 2 * n);
   return cast(reshape(right, a.shape()), result_dtype(a));
 }
 

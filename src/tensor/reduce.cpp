@@ -64,8 +64,14 @@ Tensor prod_in_dtype(const Tensor& a, const Ints& axes, bool keepdims) {
 }
 
 Tensor mean_in_dtype(const Tensor& a, const Ints& axes, bool keepdims) {
-  if (a.dtype().is_float()) return mean(a, axes, keepdims);
-  const Tensor count = size_tensor(a.context_ref(), reduced_count(a, axes));
+  const Dim size = reduced_count(a, axes);
+  if (a.dtype().is_float() && size.is_const() && !size.is(0)) return mean(a, axes, keepdims);
+  const Tensor elements = size_tensor(a.context_ref(), size);
+  const Tensor count = maximum(elements, number_int(elements, 1));
+  if (a.dtype().is_float()) {
+    const Tensor sum = reduce_as_is(cast(a, accumulator_dtype(a.dtype())), Op::Add, axes, keepdims);
+    return cast(div(sum, cast(count, sum.dtype())), a.dtype());
+  }
   const Tensor total = reduce_as_is(cast(a, kInt64), Op::Add, axes, keepdims);
   return cast(trunc_div(total, count), a.dtype());
 }

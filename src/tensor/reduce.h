@@ -18,8 +18,8 @@ Tensor all(const Tensor& a, const Ints& axes, bool keepdims = false);
 Tensor reduce_as_is(const Tensor& a, Op op, const Ints& axes, bool keepdims);
 // The sum in the dtype of `a`: 16-bit floats accumulate in float32, integers wrap.
 Tensor sum_in_dtype(const Tensor& a, const Ints& axes, bool keepdims = false);
-// Others in the dtype of `a`.  Integers wrap; a mean of them, and what is a root or a logarithm, is
-// rounded towards zero.
+// Others in the dtype of `a`.  A mean of no elements is 0.  Integers wrap; a mean of them, and what
+// is a root or a logarithm, is rounded towards zero.
 Tensor prod_in_dtype(const Tensor& a, const Ints& axes, bool keepdims = false);
 Tensor mean_in_dtype(const Tensor& a, const Ints& axes, bool keepdims = false);
 Tensor sum_square_in_dtype(const Tensor& a, const Ints& axes, bool keepdims = false);

@@ -195,7 +195,8 @@ Tensor resized_found(const Tensor& x, int64_t axis, const Axis& a, const ResizeO
   const auto size = [&](const Dim& n) { return cast(size_tensor(context, n), kFloat64); };
   const Tensor from = size(a.from), to = size(a.to), none = number(from, 0);
   const Tensor last = from - number(from, 1);
-  const Extent<Tensor> extent{from, to, a.scale > 0 ? number(from, a.scale) : to / from};
+  const Tensor asked = options.found_scale ? options.found_scale : to / from;
+  const Extent<Tensor> extent{from, to, a.scale > 0 ? number(from, a.scale) : asked};
   const Tensor at = cast(positions(context, kInt64, a.to, 0, 2), kFloat64);
   const Tensor middle = place(a, extent, options.coordinates, at);
   const auto index = [&](const Tensor& whole) {
@@ -301,6 +302,22 @@ std::vector<Axis> axes_of(const Tensor& x, const Ints& named, size_t given,
 }
 
 }  // namespace
+
+Tensor found_aspect_scale(const Tensor& x, const Ints& axes, const Shape& sizes, AspectRatio kind) {
+  const Ints named = checked_axes(axes, x.rank());
+  require(named.size() == sizes.size() && !named.empty(), Status::InvalidArgument,
+          "resize: ", sizes.size(), " sizes for ", named.size(), " axes; wanted one for each");
+  const auto real = [&](const Dim& n) {
+    return cast(reshape(size_tensor(x.context_ref(), n), {Dim(1)}), kFloat64);
+  };
+  std::vector<Tensor> scales;
+  for (size_t i = 0; i < named.size(); ++i)
+    scales.push_back(real(sizes[i]) / real(x.shape()[static_cast<size_t>(named[i])]));
+  Tensor common = scales[0];
+  for (const Tensor& scale : scales)
+    common = kind == AspectRatio::NotLarger ? minimum(common, scale) : maximum(common, scale);
+  return common;
+}
 
 Tensor resize(const Tensor& x, const Ints& axes, const Shape& sizes, const ResizeOptions& options) {
   const Ints named = checked_axes(axes, x.rank());

@@ -45,6 +45,8 @@ struct ResizeOptions {
   bool exclude_outside = false;
   double extrapolation_value = 0;                   // of CropAndResize, outside of the input
   AspectRatio aspect_ratio = AspectRatio::Stretch;  // where sizes are given
+  // The scale of axes whose sizes a run finds, float64 []; none: the quotient of the sizes.
+  Tensor found_scale = {};
   // Of CropAndResize: the beginnings of all axes, then the ends, as shares of n - 1; none: 0 to 1.
   std::vector<double> region = {};
 };
@@ -53,6 +55,8 @@ struct ResizeOptions {
 // at least and rounded once.
 Tensor resize(const Tensor& x, const Ints& axes, const Shape& sizes,
               const ResizeOptions& options = {});
+// The scale of these axes where they keep their proportions and a run finds sizes, float64 [1].
+Tensor found_aspect_scale(const Tensor& x, const Ints& axes, const Shape& sizes, AspectRatio kind);
 // x with axis axes[i] of floor(size * scales[i]) elements.
 Tensor resize_by(const Tensor& x, const Ints& axes, const std::vector<double>& scales,
                  const ResizeOptions& options = {});

@@ -25,8 +25,22 @@ constexpr int64_t kMatrixMax = int64_t{1} << 26;
 // Products of two such lengths still fit.
 constexpr int64_t kLengthMax = int64_t{1} << 24;
 
+Dim size_along(const Tensor& x, int64_t axis) {
+  return x.shape()[static_cast<size_t>(checked_axis(axis, x.rank()))];
+}
+
 int64_t length_of(const Tensor& x, int64_t axis) {
-  return x.shape()[static_cast<size_t>(checked_axis(axis, x.rank()))].value();
+  return size_along(x, axis).value();
+}
+
+// Bins of one side of the spectrum of so many samples.
+Dim one_side(const Dim& length) {
+  return floor_div(length, 2) + 1;
+}
+
+// A size as float64 [].
+Tensor real_size(const Ref<Context>& context, const Dim& size) {
+  return cast(size_tensor(context, size), kFloat64);
 }
 
 Tensor from_doubles(const Ref<Context>& context, const Ints& shape,
@@ -39,8 +53,23 @@ struct Turns {
   Tensor sine;
 };
 
+// The same of sizes that a run finds.
+Turns turns_found(const Tensor& like, const Dim& from, const Dim& to, const Dim& length) {
+  const Ref<Context>& context = like.context_ref();
+  const Tensor steps =
+      positions(context, kInt64, from, 0, 2) * positions(context, kInt64, to, 1, 2);
+  // None of no elements.
+  const Tensor whole = maximum(size_tensor(context, length), number_int(steps, 1));
+  const Tensor rest = cast(floor_mod(steps, whole), kFloat64);
+  const Tensor angle = rest * number(rest, 2 * M_PI) / cast(whole, kFloat64);
+  return {cast(cos(angle), like.dtype()), cast(sin(angle), like.dtype())};
+}
+
 // cos and sin of 2 pi n k / length.
-Turns turns(const Tensor& like, int64_t from, int64_t to, int64_t length) {
+Turns turns(const Tensor& like, const Dim& from_size, const Dim& to_size, const Dim& whole) {
+  if (!from_size.is_const() || !to_size.is_const() || !whole.is_const())
+    return turns_found(like, from_size, to_size, whole);
+  const int64_t from = from_size.value(), to = to_size.value(), length = whole.value();
   const Ref<Context>& context = like.context_ref();
   require(checked_mul(from, to, "a transform") <= kMatrixMax, Status::Unsupported,
           "a transform of ", from, " elements to ", to, " needs a matrix of more than ",
@@ -61,8 +90,8 @@ Turns turns(const Tensor& like, int64_t from, int64_t to, int64_t length) {
 }
 
 // The transform over the last axis, `to` of its values.
-Complex transformed(const Complex& x, int64_t to, int64_t length, bool inverse) {
-  const Turns t = turns(x.real, length_of(x.real, -1), to, length);
+Complex transformed(const Complex& x, const Dim& to, const Dim& length, bool inverse) {
+  const Turns t = turns(x.real, size_along(x.real, -1), to, length);
   const Tensor sine = inverse ? neg(t.sine) : t.sine;
   Tensor real = matmul(x.real, t.cosine);
   Tensor imaginary = neg(matmul(x.real, sine));
@@ -71,15 +100,15 @@ Complex transformed(const Complex& x, int64_t to, int64_t length, bool inverse) 
     imaginary = imaginary + matmul(x.imaginary, t.cosine);
   }
   if (!inverse) return {real, imaginary};
-  const Tensor n = number(real, static_cast<double>(length));
+  const Tensor n = cast(size_tensor(real.context_ref(), length), real.dtype());
   return {real / n, imaginary / n};
 }
 
 // The last axis cut or filled with zeros to `length`.
-Tensor sized(const Tensor& x, int64_t length) {
-  Ints none(static_cast<size_t>(x.rank()), 0), more = none;
-  more.back() = length - length_of(x, -1);
-  return pad(x, to_shape(none), to_shape(more));
+Tensor sized(const Tensor& x, const Dim& length) {
+  Shape none(static_cast<size_t>(x.rank()), Dim(0)), more = none;
+  more.back() = length - size_along(x, -1);
+  return pad(x, none, more);
 }
 
 // `f` of each part that there is.
@@ -89,15 +118,15 @@ Complex each_part(const Complex& x, F f) {
 }
 
 // From the bins of a real signal to all bins: the rest are conjugates.
-Complex mirrored(const Complex& x, int64_t length) {
-  Ints from;
-  const HostRoom room(x.real.context(), length, sizeof(int64_t) + sizeof(double));
-  for (int64_t k = 0; k < length; ++k) from.push_back(k <= length / 2 ? k : length - k);
-  std::vector<double> sign;
-  for (int64_t k = 0; k < length; ++k) sign.push_back(k <= length / 2 ? 1 : -1);
-  const Tensor signs = cast(from_doubles(x.real.context_ref(), {length}, sign), x.real.dtype());
-  const Tensor imaginary = x.imaginary ? x.imaginary : number(x.real, 0) * x.real;
-  return {index_select(x.real, from, -1), index_select(imaginary, from, -1) * signs};
+Complex mirrored(const Complex& x, const Dim& length) {
+  const Ref<Context>& context = x.real.context_ref();
+  const Tensor at = arange(context, kInt64, length), whole = size_tensor(context, length);
+  const Tensor is_there = less_equal(at + at, whole);
+  const Tensor from = where(is_there, at, whole - at);
+  const Tensor there = gather(x.real, from, -1);
+  if (!x.imaginary) return {there, number(there, 0) * there};
+  const Tensor other = gather(x.imaginary, from, -1);
+  return {there, where(is_there, other, neg(other))};
 }
 
 // a0 - a1 cos(t) + a2 cos(2t) over as many samples as a run finds.
@@ -150,18 +179,18 @@ Tensor view_as_real(const Complex& x) {
 Complex dft(const Complex& x, int64_t given_axis, const DftOptions& options) {
   const int64_t axis = checked_axis(given_axis, x.real.rank());
   const bool to_real = options.inverse && options.onesided;
-  const int64_t size = length_of(x.real, axis);
-  const int64_t length = options.length.value_or(to_real ? 2 * (size - 1) : size);
-  require(length > 0 && length < kLengthMax, Status::InvalidArgument, "dft: a length of ", length,
-          "; wanted 1 to ", kLengthMax - 1);
+  const Dim size = size_along(x.real, axis);
+  const Dim length = options.length.value_or(to_real ? Dim(2) * (size - 1) : size);
+  require(!length.is_const() || (length.value() > 0 && length.value() < kLengthMax),
+          Status::InvalidArgument, "dft: a length of ", length, "; wanted 1 to ", kLengthMax - 1);
   require(!options.onesided || options.inverse || !x.imaginary, Status::InvalidArgument,
           "dft: one side of the spectrum of a complex signal; wanted a real one");
-  const int64_t used = to_real ? length / 2 + 1 : length;
+  const Dim used = to_real ? one_side(length) : length;
   // The transformed axis last.
   Complex in =
       each_part(x, [&](const Tensor& part) { return sized(transpose(part, axis, -1), used); });
   if (to_real) in = mirrored(in, length);
-  const int64_t bins = options.onesided && !options.inverse ? length / 2 + 1 : length;
+  const Dim bins = options.onesided && !options.inverse ? one_side(length) : length;
   Complex out = transformed(in, bins, length, options.inverse);
   if (to_real) out.imaginary = Tensor();
   return each_part(out, [&](const Tensor& part) { return transpose(part, axis, -1); });
@@ -199,15 +228,21 @@ Tensor blackman_window(const Ref<Context>& context, const Dim& size, bool period
 
 namespace {
 
-// The bins of the corners of all triangles, two more than there are bands.
-Ints mel_corners(int64_t bands, int64_t length, double rate, double low, double high) {
+// The corners of all triangles in Hz, two more than there are bands.
+std::vector<double> mel_hertz(int64_t bands, double low, double high) {
   const auto mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
   const double first = mel(low);
   const double step = (mel(high) - first) / static_cast<double>(bands + 2);
+  std::vector<double> corners;
+  for (int64_t i = 0; i < bands + 2; ++i)
+    corners.push_back(700 * (std::pow(10, (first + step * static_cast<double>(i)) / 2595) - 1));
+  return corners;
+}
+
+// Their bins.
+Ints mel_corners(int64_t bands, int64_t length, double rate, double low, double high) {
   Ints corners;
-  for (int64_t i = 0; i < bands + 2; ++i) {
-    const double at = first + step * static_cast<double>(i);
-    const double hertz = 700 * (std::pow(10, at / 2595) - 1);
+  for (double hertz : mel_hertz(bands, low, high)) {
     const double bin = std::floor(static_cast<double>(length + 1) * hertz / rate);
     require(bin >= 0 && bin < 0x1p31, Status::InvalidArgument, "mel_weights: a corner at ", hertz,
             " Hz of ", rate, " samples a second");
@@ -216,13 +251,37 @@ Ints mel_corners(int64_t bands, int64_t length, double rate, double low, double 
   return corners;
 }
 
+void check_mel(int64_t bands, const Dim& length, double rate) {
+  const bool is_length = !length.is_const() || (length.value() > 0 && length.value() < kLengthMax);
+  require(bands > 0 && is_length && bands < (1 << 20) && rate > 0, Status::InvalidArgument,
+          "mel_weights: ", bands, " bands of a transform of ", length, " samples, ", rate,
+          " a second");
+}
+
+// The same weights where a run finds how many samples are transformed.
+Tensor mel_weights_found(const Ref<Context>& context, int64_t bands, const Dim& length, double rate,
+                         double low, double high) {
+  check_mel(bands, length, rate);
+  const Tensor hertz = from_doubles(context, {1, bands + 2}, mel_hertz(bands, low, high));
+  const Tensor corners = floor(real_size(context, length + 1) * hertz / number(hertz, rate));
+  const auto corner = [&](int64_t i) { return slice_axis(corners, 1, i, i + bands); };
+  const Tensor left = corner(0), middle = corner(1), right = corner(2);
+  const Tensor at = cast(positions(context, kInt64, one_side(length), 0, 2), kFloat64);
+  const Tensor none = number(at, 0), one = number(at, 1);
+  const Tensor up = where(equal(middle, left), one, (at - left) / (middle - left));
+  const Tensor down = (right - at) / (right - middle);
+  const Tensor is_down = bit_and(greater_equal(at, middle), less(at, right));
+  const Tensor is_up = bit_and(greater_equal(at, left), less_equal(at, middle));
+  return where(is_down, down, where(is_up, up, none));
+}
+
 }  // namespace
 
-Tensor mel_weights(const Ref<Context>& context, int64_t bands, int64_t length, double rate,
+Tensor mel_weights(const Ref<Context>& context, int64_t bands, const Dim& samples, double rate,
                    double low, double high) {
-  require(bands > 0 && length > 0 && bands < (1 << 20) && length < kLengthMax && rate > 0,
-          Status::InvalidArgument, "mel_weights: ", bands, " bands of a transform of ", length,
-          " samples, ", rate, " a second");
+  if (!samples.is_const()) return mel_weights_found(context, bands, samples, rate, low, high);
+  const int64_t length = samples.value();
+  check_mel(bands, length, rate);
   const int64_t bins = length / 2 + 1;
   require(bands * bins <= kMatrixMax, Status::Unsupported, "mel_weights: ", bins, " bins to ",
           bands, " bands need a matrix of more than ", kMatrixMax, " elements");

@@ -1,6 +1,7 @@
 // Signals and their spectra.  Fourier transforms are products with matrices of cosines and sines,
 // so they may be of any length, and none may be so long that its matrix has more than 2^26 elements
-// (Error{Unsupported}).  Sizes of what is transformed are numbers.
+// (Error{Unsupported}).  Sizes are numbers, or what a run finds: then the matrices are computed in
+// it.
 #pragma once
 
 #include <optional>
@@ -25,7 +26,7 @@ struct DftOptions {
   bool onesided = false;
   // The axis is cut or filled with zeros to this length (to length / 2 + 1 bins of one side); none:
   // its size (of one side, what 2 * (bins - 1) gives).
-  std::optional<int64_t> length = {};
+  std::optional<Dim> length = {};
 };
 // The discrete Fourier transform along `axis`.
 Complex dft(const Complex& x, int64_t axis, const DftOptions& options = {});
@@ -45,7 +46,7 @@ Tensor blackman_window(const Ref<Context>& context, const Dim& size, bool period
 // What takes the spectrum of one side of a signal to mel bands: float64 [length / 2 + 1, bands].
 // Triangles, whose corners are evenly spaced on the mel scale from `low` to `high` Hz and rounded
 // down to bins; `length` samples were transformed, `rate` of them a second.
-Tensor mel_weights(const Ref<Context>& context, int64_t bands, int64_t length, double rate,
+Tensor mel_weights(const Ref<Context>& context, int64_t bands, const Dim& length, double rate,
                    double low, double high);
 
 }  // namespace tiny

@@ -264,6 +264,19 @@ TEST(Symbolic, ALargerValueMakesOneMoreProgram) {
   expect_same(graph, {{{4, 2}}, {{256, 2}}, {{257, 2}}, {{512, 2}}, {{3, 2}}}, 2);
 }
 
+// Costs are weighed at the greatest value: what is laid out for 256 pictures is no good for two.
+TEST(Symbolic, ABatchHasFewElementsUntilItHasMore) {
+  const Message graph =
+      typed_graph({node("Neg", {"x"}, {"y"})}, {floats("x", {dim("N"), dim(2), dim("L")})}, {"y"});
+  expect_same(graph, {{{2, 2, 5}}, {{8, 2, 200}}, {{9, 2, 7}}, {{16, 2, 9}}, {{3, 2, 3}}}, 2);
+  const Ref<Context> context = new_context("cpu");
+  const Ref<LoadedModel> model = load(context, graph);
+  model->run({random_tensor(context, {2, 2, 5})});
+  std::map<std::string, int64_t> most;
+  for (const ProgramVariable& v : model->programs()[0]->variables) most[v.name] = v.max;
+  EXPECT_EQ(most, (std::map<std::string, int64_t>{{"N", 8}, {"L", 256}}));
+}
+
 TEST(Symbolic, ASizeThatComesAgainAndAgainGetsAProgramOfItsOwn) {
   const Message graph =
       typed_graph({node("Neg", {"x"}, {"y"})}, {floats("x", {dim("N"), dim(2)})}, {"y"});

@@ -306,9 +306,50 @@ def windows_without_pads_over_what_was_found():
             both.check(rng.standard_normal((MANY, 6)).astype(np.float32), rng.permutation(MANY) < count, tolerance=1e-4)
 
 
+def matrices_transforms_and_grids_of_what_was_found():
+    """Determinants, spectra, mel bands, grids, and pictures that keep their proportions."""
+    rng = np.random.default_rng(23)
+    bounded = [node("Compress", ["x", "c"], ["y"], axis=0)]
+    unbounded = [node("Cast", ["c"], ["ones"], to=INT64), node("ReduceSum", ["ones"], ["many"], keepdims=0),
+                 node("Range", ["none", "many", "one"], ["p"]), node("Gather", ["x", "p"], ["y"])]
+    sizes = [node("Shape", ["y"], ["count1"], end=1), node("Squeeze", ["count1", "none1"], ["count"]), node("Unsqueeze", ["y", "none1"], ["b"]),
+             node("Shape", ["x"], ["wide"], end=1), node("Add", ["count1", "three1"], ["more1"])]
+    square = [node("Transpose", ["y"], ["t"]), node("MatMul", ["y", "t"], ["product"]), node("Shape", ["product"], ["of"]),
+              node("EyeLike", ["product"], ["unit"]), node("Add", ["product", "unit"], ["matrix"]), node("Det", ["matrix"], ["det"]),
+              node("Slice", ["y", "none1", "count1", "one1"], ["part"])]
+    spectra = [node("Unsqueeze", ["b", "three1"], ["signal"]),
+               *(node("DFT", ["signal", length, "one"], [name], **options) for name, length, options in
+                 (("spectrum", "", {}), ("side", "", {"onesided": 1}), ("filled", "more", {}), ("back", "count", {"inverse": 1}))),
+               node("Squeeze", ["more1", "none1"], ["more"])]
+    mel = [node("Add", ["count", "hundred"], ["length"]), node("MelWeightMatrix", ["four", "length", "rate", "low", "high"], ["mel"])]
+    grids = [node("Concat", ["one1", "one1", "count1", "two1"], ["flat"], axis=0), node("Concat", ["one1", "one1", "two1", "count1", "three1"], ["deep"], axis=0),
+             node("AffineGrid", ["theta2", "flat"], ["grid"]), node("AffineGrid", ["theta2", "flat"], ["corners"], align_corners=1),
+             node("AffineGrid", ["theta3", "deep"], ["volume"])]
+    pictures = [node("Unsqueeze", ["b", "none1"], ["picture"]), node("Concat", ["more1", "eleven1"], ["wanted"], axis=0),
+                *(node("Resize", ["picture", "", "", "wanted"], [f"{mode}_{policy}"], mode=mode, axes=[2, 3], keep_aspect_ratio_policy=policy,
+                       coordinate_transformation_mode=coordinates)
+                  for mode, policy, coordinates in (("linear", "not_larger", "half_pixel"), ("nearest", "not_smaller", "asymmetric"), ("cubic", "not_larger", "pytorch_half_pixel")))]
+    reshapes = [node("Slice", ["y", "zeros2", "two_three"], ["corner"]), node("Reshape", ["corner", "two_rows"], ["rows"])]
+    outputs = [("det", 0), ("spectrum", 4), ("side", 4), ("filled", 4), ("back", 4), ("mel", 2), ("grid", 4), ("corners", 4), ("volume", 5),
+               ("linear_not_larger", 4), ("nearest_not_smaller", 4), ("cubic_not_larger", 4), ("rows", 2)]
+    for begin in (bounded, unbounded):
+        both = Both([*begin, *sizes, *square, *spectra, *mel, *grids, *pictures, *reshapes],
+                    [("x", FLOAT, (MANY, 7)), ("c", BOOL, (MANY,))], [(name, FLOAT, rank) for name, rank in outputs],
+                    none=np.int64(0), one=np.int64(1), four=np.int64(4), hundred=np.int64(100), rate=np.int64(8000), low=np.float32(20), high=np.float32(3000),
+                    **{f"{name}1": np.int64([value]) for name, value in {"none": 0, "one": 1, "two": 2, "three": 3, "eleven": 11}.items()},
+                    zeros2=np.int64([0, 0]), two_three=np.int64([2, 3]), two_rows=np.int64([3, 2]),
+                    theta2=rng.standard_normal((1, 2, 3)).astype(np.float32), theta3=rng.standard_normal((1, 3, 4)).astype(np.float32))
+        for count in (2, 5, 6, 13, 3):
+            both.check(rng.standard_normal((MANY, 7)).astype(np.float32) / 2, rng.permutation(MANY) < count, tolerance=2e-4)
+        sent_back(both, [np.ones((MANY, 7), np.float32), np.arange(MANY) < 1], "Reshape")
+        uneven = Both([*begin, node("Det", ["y"], ["z"])], [("x", FLOAT, (MANY, 7)), ("c", BOOL, (MANY,))], [("z", FLOAT, 0)], none=np.int64(0), one=np.int64(1))
+        uneven.check(rng.standard_normal((MANY, 7)).astype(np.float32), rng.permutation(MANY) < 7, tolerance=1e-4)
+        sent_back(uneven, [np.ones((MANY, 7), np.float32), np.arange(MANY) < 6], "Det")
+
+
 # Operators that care about sizes, over y [n, 8] of which a run finds n: nodes that make "z".
 SIZED = {
-    "AffineGrid": [node("Slice", ["y", "none1", "two1", "none1", "one1"], ["t"]), node("Reshape", ["t", "theta"], ["g"]),
+    "AffineGrid": [node("Slice", ["y", "zeros2", "two_three"], ["t"]), node("Reshape", ["t", "theta"], ["g"]),
                    node("Concat", ["one1", "one1", "count1", "two1"], ["size"], axis=0), node("AffineGrid", ["g", "size"], ["z"])],
     "ArgMax": [node("ArgMax", ["y"], ["z"], axis=0)],
     "AveragePool": [node("Unsqueeze", ["y", "none1"], ["b"]), node("AveragePool", ["b"], ["z"], kernel_shape=[3], pads=[1, 1])],
@@ -366,12 +407,13 @@ SIZED = {
 SIZED_CONSTANTS = {
     **{name: np.int64(value) for name, value in {"none": 0, "one": 1, "four": 4, "rate": 16000}.items()},
     **{f"{name}1": np.int64([value]) for name, value in {"none": 0, "one": 1, "two": 2, "three": 3, "four": 4, "eight": 8, "last": -1}.items()},
-    "low": np.float32(0), "high": np.float32(8000), "theta": np.int64([1, 2, 3]), "off_on": np.float32([0, 1]), "eight_ones": np.ones(8, np.float32),
+    "low": np.float32(0), "high": np.float32(8000), "theta": np.int64([1, 2, 3]), "zeros2": np.int64([0, 0]), "two_three": np.int64([2, 3]),
+    "off_on": np.float32([0, 1]), "eight_ones": np.ones(8, np.float32),
     "square": np.ones((8, 8), np.float32), "grid": np.int64([1, -1, 4, 2]), "picture": np.ones((1, 2, 5, 5), np.float32), "row": np.int64([1, -1]),
     "row8": np.zeros(8, np.float32), "gates": np.ones((1, 20, 8), np.float32), "states": np.ones((1, 20, 5), np.float32),
     "twice": np.float32([1, 2, 1]), "halves": np.float32([1, 0.5, 1]), "blocks": np.int64([1, 2, -1, 2])}
 
-REFUSED = {"AffineGrid", "DFT", "Det", "MelWeightMatrix", "Resize_policy", "SequenceAt"}
+REFUSED = {"SequenceAt"}
 
 
 def what_is_said_to_be_supported_compiles():
@@ -582,7 +624,8 @@ def ten_thousand_runs_of_other_sizes():
 TESTS = (lengths_that_nothing_bounds, ranges_of_what_data_says, shapes_of_what_data_says, slices_that_end_where_data_says,
          slices_that_begin_where_data_says, slices_backwards_from_before_the_axis, slices_of_what_was_found, splits_as_data_says,
          reshapes_as_data_says, pictures_of_sizes_that_were_found, neighbours_and_sums_of_what_was_found, the_best_of_what_nothing_bounds,
-         unique_rows_that_nothing_bounds, boxes_that_nothing_bounds, numbers_drawn_as_many_as_were_found, pads_crops_windows_and_depths_that_data_says, windows_without_pads_over_what_was_found, what_is_said_to_be_supported_compiles,
+         unique_rows_that_nothing_bounds, boxes_that_nothing_bounds, numbers_drawn_as_many_as_were_found, pads_crops_windows_and_depths_that_data_says, windows_without_pads_over_what_was_found, matrices_transforms_and_grids_of_what_was_found,
+         what_is_said_to_be_supported_compiles,
          runs_of_sizes_that_are_ended, sizes_of_one_are_kept_where_nobody_names_them, many_parts_that_nothing_bounds,
          ten_thousand_runs_of_other_sizes, operators_over_what_was_found)  # fmt: skip
 

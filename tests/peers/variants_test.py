@@ -88,7 +88,21 @@ def pictures_are_resized_as_old_tensorflow_did():
               mode="nearest", nearest_mode="floor", coordinate_transformation_mode="tf_half_pixel_for_nn")
 
 
-TESTS = (recurrences_have_directions_and_lengths, recurrences_are_clipped_and_have_other_gates,
+def pads_repeat_the_axis_in_files_of_older_versions_too():
+    # What torch writes of a circular convolution at version 18, which is older than the mode.
+    for version in (13, 18, 19):
+        check("Pad", {"x": floats(1, 2, 3, 7), "pads": np.int64([0, 0, 2, 0, 1, 3])}, version=version, mode="wrap")
+
+
+def reductions_of_no_elements_are_what_onnxruntime_says():
+    for op in ("ReduceMean", "ReduceSum", "ReduceProd", "ReduceMax", "ReduceMin", "ReduceL1", "ReduceL2", "ReduceSumSquare"):
+        for dtype in (np.float32, np.float64, np.int32):
+            for shape in ((0, 3), (2, 0, 3), (2, 5, 3)):
+                check(op, {"x": np.ones(shape, dtype), "axes": np.int64([len(shape) - 2])}, version=18)
+
+
+TESTS = (pads_repeat_the_axis_in_files_of_older_versions_too, reductions_of_no_elements_are_what_onnxruntime_says,
+         recurrences_have_directions_and_lengths, recurrences_are_clipped_and_have_other_gates,
          functions_of_gates_take_the_numbers_that_they_have, pictures_are_resized_as_old_tensorflow_did)  # fmt: skip
 
 if __name__ == "__main__":
