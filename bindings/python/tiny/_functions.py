@@ -108,10 +108,16 @@ def var(self, axis=None, *said, keepdim=False, correction=1) -> Tensor:
     return self.variance(axis, correction, keepdim)
 
 
+def root(variance) -> Tensor:
+    """The square root whose slope at 0, of elements that are all alike, is 0."""
+    same = variance.eq(0)
+    return same.where(0, same.where(1, variance).sqrt())
+
+
 def std(self, axis=None, *said, keepdim=False, correction=1) -> Tensor:
     """The root of var()."""
     keepdim, correction = _options("std", said, keepdim, correction)
-    return self.variance(axis, correction, keepdim).sqrt()
+    return root(self.variance(axis, correction, keepdim))
 
 
 def var_mean(self, axis=None, keepdim=False, correction=1) -> tuple:
@@ -121,7 +127,7 @@ def var_mean(self, axis=None, keepdim=False, correction=1) -> tuple:
 
 def std_mean(self, axis=None, keepdim=False, correction=1) -> tuple:
     """std() and mean()."""
-    return self.variance(axis, correction, keepdim).sqrt(), self.mean(axis, keepdim)
+    return root(self.variance(axis, correction, keepdim)), self.mean(axis, keepdim)
 
 
 # ---- Elementwise
@@ -259,13 +265,7 @@ def softmin(self, axis=-1, dtype=None) -> Tensor:
 
 def normalize(self, p=2.0, dim=1, eps=1e-12) -> Tensor:
     """Divided by its p-norm along an axis, or by eps where that is less."""
-    if p == 0:
-        size = self.ne(0).sum(axis=dim, keepdim=True)
-    elif p == 2:
-        size = self.square().sum(axis=dim, keepdim=True).sqrt()
-    else:
-        size = self.abs().pow(p).sum(axis=dim, keepdim=True).pow(1 / p)
-    return self / size.maximum(eps)
+    return self / self.norm(p, axis=dim, keepdim=True).maximum(eps)
 
 
 # ---- Positions
