@@ -63,9 +63,9 @@ def expand(self, *shape, dims=None) -> Tensor:
     return sized(_expand(self, wanted), wanted)
 
 
-def flip(self, *args, axis=None, axes=None) -> Tensor:
+def flip(self, *args, axis=None, axes=None, dims=None) -> Tensor:
     """Reverses the axes."""
-    return _flip(self, _dims("flip", args, axis, axes))
+    return _flip(self, _dims("flip", args, axis, axes, dims))
 
 
 def repeat(self, *repeats) -> Tensor:
