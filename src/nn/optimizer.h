@@ -34,14 +34,15 @@ class Optimizer : public RefCounted {
   const Tensor& rate(size_t group) const;
 
   // A gradient for each parameter, in the order in which they were added; no tensor leaves the
-  // parameter and its state as they are, and is no step of its.  Where `skip`, a bool scalar, is true, nothing changes: no
-  // tensor is false.
+  // parameter and its state as they are, and is no step of its.  Where `skip`, a bool scalar, is
+  // true, nothing changes: no tensor is false.
   void step(std::span<const Tensor> gradients, const Tensor& skip = Tensor());
 
   // Everything that the next step is made of beside the parameters: the rates, the number of steps
   // if it matters, and of each parameter what the rule keeps, "exp_avg.3" for the fourth; its
   // average over the steps, "ema.3", which is average * ema_decay + value * (1 - ema_decay) after
-  // each; and how many steps it took no part in, "missed.3", from the first of them on.  Settings are as they will be from now on.
+  // each; and how many steps it took no part in, "missed.3", from the first of them on.  Settings
+  // are as they will be from now on.
   struct State {
     std::string name;
     Tensor value;
@@ -75,7 +76,7 @@ class Optimizer : public RefCounted {
   const OptimizerRule& rule_;
   std::vector<Group> groups_;
   std::deque<State> state_;  // names stay where they are
-  size_t count_ = kNone;  // the number of steps, in state_
+  size_t count_ = kNone;     // the number of steps, in state_
   bool has_begun_ = false;
 };
 
