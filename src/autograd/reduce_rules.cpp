@@ -60,7 +60,8 @@ void of_extremum_of_windows(Step& step) {
 }
 
 // The product of the others: all of it by the element, but where that is 0; of two zeros none
-// counts.
+// counts.  One zero among the others makes the slope 0 whatever it is next to, yet the slope's own
+// slope is not: a term adds the other zeros, which are none, times what they are multiplied by.
 void of_product_of_axes(Step& step) {
   const UOp& x = step.source(0);
   const Ints& axes = step.node().reduce_arg().axes;
@@ -71,8 +72,13 @@ void of_product_of_axes(Step& step) {
   const UOp zeros = spread(make_reduce(where(is_zero, one, zero), Op::Add, axes));
   const UOp others = spread(make_reduce(where(is_zero, one, x), Op::Mul, axes));
   const UOp without = div(others, where(is_zero, one, x));
-  const UOp slope = where(is_zero, where(equal(zeros, one), others, zero),
+  const UOp alone = where(is_zero, where(equal(zeros, one), others, zero),
                           where(equal(zeros, zero), without, zero));
+  const UOp own = where(is_zero, x, zero);
+  const UOp other_zeros = sub(spread(make_reduce(own, Op::Add, axes)), own);
+  const UOp beside = where(is_zero, where(equal(zeros, number(x, 2)), others, zero),
+                           where(equal(zeros, one), without, zero));
+  const UOp slope = add(alone, mul(other_zeros, beside));
   step.give(0, step.reached().expanded(shape_of(x)).times(slope));
 }
 

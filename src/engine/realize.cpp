@@ -29,7 +29,7 @@ Ref<Storage> storage_of(const UOp& node) {
 
 namespace {
 
-// The stored node that `node` is a view of; none if there is none yet.
+// What `node` is a view of: a stored node, or the first that is no movement.
 UOp base_of(const UOp& node) {
   UOp base = node;
   while (!has_memory(base) && has(base.op(), kMovement)) base = UOp(base.src(0));
@@ -126,12 +126,34 @@ void require_values(std::span<const UOp> outputs, std::span<const UOp> inputs,
   }
 }
 
+namespace {
+
+// An extremum that was computed before, and is compared with the elements that it is of, is
+// computed again beside them: another kernel may have rounded their sums otherwise, so that none of
+// them would be it.
+void forget_compared_extremes(std::span<const UOp> roots) {
+  for (const UOp& u : topological(roots, has_memory)) {
+    if (u.op() != Op::Equal && u.op() != Op::NotEqual) continue;
+    for (const size_t i : {size_t{0}, size_t{1}}) {
+      const UOp extreme = base_of(u.src(i));
+      if (extreme.op() != Op::ReduceAxis || !extreme.node()->realized) continue;
+      const Op kind = extreme.reduce_arg().op;
+      const UOp elements = base_of(extreme.src(0));
+      if ((kind != Op::Max && kind != Op::Min) || has_memory(elements)) continue;
+      if (base_of(u.src(1 - i)) == elements) extreme.node()->realized = nullptr;
+    }
+  }
+}
+
+}  // namespace
+
 Realized realize(Context& context, std::span<const UOp> outputs, Placement placement) {
   std::vector<UOp> missing;
   for (const UOp& out : outputs)
     if (!stored_view(out)) missing.push_back(out);
   require_values(outputs, {});  // an input is stored, but nowhere
   if (missing.empty()) return {};
+  forget_compared_extremes(missing);
   if (context.flags().spec != 0) verify_tensor(missing);
   if (!context.custom_ops().empty()) add_results_beside(missing);
   // Before what they replace is gone, of which copies would have to be made.

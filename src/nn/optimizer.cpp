@@ -133,7 +133,7 @@ void Optimizer::begin() {
   give_memory(all);
 }
 
-const std::vector<Optimizer::State>& Optimizer::state() {
+const std::deque<Optimizer::State>& Optimizer::state() {
   begin();
   return state_;
 }
@@ -163,7 +163,21 @@ void Optimizer::step(std::span<const Tensor> gradients, const Tensor& skip) {
   number = 0;
   for (Group& g : groups_)
     for (Parameter& p : g.parameters)
-      if (const Tensor& gradient = gradients[number++]) step_one(g, p, gradient, skip);
+      if (const Tensor& gradient = gradients[number++])
+        step_one(g, p, gradient, skip);
+      else if (count_ != kNone)
+        miss_one(p, number - 1, skip);
+}
+
+// The steps of a parameter are those that it had a gradient in, of which few miss any.
+void Optimizer::miss_one(Parameter& parameter, size_t number, const Tensor& skip) {
+  if (parameter.missed == kNone) {
+    parameter.missed = add_state(cat("missed.", number), full(context_, kInt64, {}, 0));
+    Tensor* const one[] = {&state_[parameter.missed].value};
+    give_memory(one);
+  }
+  Tensor& missed = state_[parameter.missed].value;
+  write(missed, missed + number_int(missed, 1), skip);
 }
 
 void Optimizer::step_one(Group& group, Parameter& parameter, const Tensor& gradient,
@@ -177,6 +191,7 @@ void Optimizer::step_one(Group& group, Parameter& parameter, const Tensor& gradi
   if (step.setting("maximize") != 0) step.gradient = neg(step.gradient);
   step.rate = cast(state_[group.rate].value, value.dtype());
   if (count_ != kNone) step.count = state_[count_].value;
+  if (parameter.missed != kNone) step.count = step.count - state_[parameter.missed].value;
   rule_.apply(step);
   write(value, step.value, skip);
   if (parameter.master != kNone) write(parameter.value, cast(value, parameter.value.dtype()), skip);

@@ -4,6 +4,7 @@
 // of their papers (You et al. 2019, 2017): optimizer_rules.cpp has a row for each.
 #pragma once
 
+#include <deque>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,19 +34,20 @@ class Optimizer : public RefCounted {
   const Tensor& rate(size_t group) const;
 
   // A gradient for each parameter, in the order in which they were added; no tensor leaves the
-  // parameter and its state as they are.  Where `skip`, a bool scalar, is true, nothing changes: no
-  // tensor is false.
+  // parameter and its state as they are, and is no step of its.  Where `skip`, a bool scalar, is
+  // true, nothing changes: no tensor is false.
   void step(std::span<const Tensor> gradients, const Tensor& skip = Tensor());
 
   // Everything that the next step is made of beside the parameters: the rates, the number of steps
   // if it matters, and of each parameter what the rule keeps, "exp_avg.3" for the fourth; its
   // average over the steps, "ema.3", which is average * ema_decay + value * (1 - ema_decay) after
-  // each.  Settings are as they will be from now on.
+  // each; and how many steps it took no part in, "missed.3", from the first of them on.  Settings
+  // are as they will be from now on.
   struct State {
     std::string name;
     Tensor value;
   };
-  const std::vector<State>& state();
+  const std::deque<State>& state();
 
  private:
   struct Parameter {
@@ -53,6 +55,7 @@ class Optimizer : public RefCounted {
     std::vector<size_t> states;  // in state_, in the rule's order
     size_t master = kNone;       // of 16-bit floats: their float32 copy in state_
     size_t average = kNone;      // of the values after each step, if "ema_decay" asks for it
+    size_t missed = kNone;       // the steps without a gradient, if there were any and steps count
   };
   struct Group {
     std::vector<Parameter> parameters;
@@ -66,13 +69,14 @@ class Optimizer : public RefCounted {
   size_t setting_at(std::string_view name) const;
   void begin();
   size_t add_state(std::string name, const Tensor& value);
+  void miss_one(Parameter& parameter, size_t number, const Tensor& skip);
   void step_one(Group& group, Parameter& parameter, const Tensor& gradient, const Tensor& skip);
 
   Ref<Context> context_;
   const OptimizerRule& rule_;
   std::vector<Group> groups_;
-  std::vector<State> state_;
-  size_t count_ = kNone;  // the number of steps, in state_
+  std::deque<State> state_;  // names stay where they are
+  size_t count_ = kNone;     // the number of steps, in state_
   bool has_begun_ = false;
 };
 

@@ -69,17 +69,21 @@ Tensor silu(const Tensor& a) {
   return rounded_like(mul(x, sigmoid(x)), a);
 }
 
-// (u - 1) * x / log(u) with u = exp(x) cancels the rounding of u; where u is 1 it is x itself.
+// (u - 1) * x / log(u) with u = exp(x) cancels the rounding of u; what that adds to u - 1 has no
+// slope, so that slopes of every order are those of exp.  Where u is 1 it is x itself, also -0, by
+// a series with the function's slopes.
 Tensor expm1(const Tensor& a) {
   const Tensor x = as_wide(a);
   const Tensor u = exp(x);
-  const Tensor one = number(x, 1);
-  const Tensor minus_one = number(x, -1);
-  const Tensor less_one = add(u, minus_one);
-  const Tensor near = div(mul(less_one, x), log(u));
-  const Tensor finite = where(equal(less_one, minus_one), minus_one, near);
-  const Tensor large = less(number(x, 40), x);
-  return rounded_like(where(equal(u, one), x, where(large, u, finite)), a);
+  const Tensor zero = number(x, 0);
+  const Tensor less_one = plus(u, -1);
+  const Tensor is_one = equal(less_one, zero);
+  const Tensor lost = sub(div(mul(less_one, x), log(u)), less_one);
+  // 1 is lost in u from here on; below, log(0) takes nothing of -1.
+  const Tensor is_end = bit_or(less(number(x, 40), x), equal(u, zero));
+  const Tensor far = add(less_one, detach(where(bit_or(is_one, is_end), zero, lost)));
+  const Tensor near = mul(x, plus(times(x, 0.5), 1));
+  return rounded_like(where(is_one, near, far), a);
 }
 
 // The same the other way round: u = 1 + x.
@@ -92,8 +96,9 @@ Tensor log1p(const Tensor& a) {
   const Tensor lost = detach(div(sub(sub(u, one), x), u));
   const Tensor infinity = number(x, std::numeric_limits<double>::infinity());
   const Tensor is_end = bit_or(equal(u, number(x, 0)), equal(u, infinity));
-  const Tensor near = sub(log(u), where(is_end, number(x, 0), lost));
-  return rounded_like(where(equal(u, one), x, near), a);
+  const Tensor far = sub(log(u), where(is_end, number(x, 0), lost));
+  const Tensor near = mul(x, plus(times(x, -0.5), 1));
+  return rounded_like(where(equal(u, one), near, far), a);
 }
 
 Tensor elu(const Tensor& a, double alpha) {
@@ -115,7 +120,10 @@ Tensor hard_sigmoid(const Tensor& a, double alpha, double beta) {
 
 Tensor softplus(const Tensor& a) {
   const Tensor x = as_wide(a);
-  return rounded_like(add(maximum(x, number(x, 0)), log1p(exp(neg(abs(x))))), a);
+  // The slopes at 0, of every order, are those below it: of max and abs they would be of a bend.
+  const Tensor above = is_positive(x);
+  const Tensor low = where(above, neg(x), x);
+  return rounded_like(add(where(above, x, number(x, 0)), log1p(exp(low))), a);
 }
 
 Tensor softsign(const Tensor& a) {

@@ -213,13 +213,22 @@ Tensor pad(const Tensor& a, const Shape& before, const Shape& after, double valu
 
 namespace {
 
+// Whether something between `node` and the memory that it is a view of is a value of its own,
+// which gradients go to or stop at.
+bool is_apart(const UOp& node, const UOp& memory) {
+  for (UOp u = node; !(u == memory); u = UOp(u.src(0)))
+    if (u.op() == Op::Alias) return true;
+  return false;
+}
+
 // Elements begin, begin+step, .. (count of them, all in range) of one axis; step > 0.
 UOp strided_axis(const UOp& node, size_t axis, const Dim& begin, int64_t step, const Dim& count) {
   Shape shape = shape_of(node);
   const bool few = count.is(0) || count.is(1);
   if (step > 1 && !few && all_const(shape)) {
     // In memory it is a view, whatever the sizes.
-    if (const auto stored = as_view(node); stored && all_const(stored->view.strides)) {
+    const auto stored = as_view(node);
+    if (stored && all_const(stored->view.strides) && !is_apart(node, stored->base)) {
       ViewArg view{const_dims(shape), const_dims(stored->view.strides),
                    stored->view.offset.value()};
       view.offset += begin.value() * view.strides[axis];

@@ -11,7 +11,8 @@ namespace tiny {
 
 namespace {
 
-// Of float32 and float64.
+// Of float32 and float64.  What is not chosen is computed of numbers at which it has slopes: added
+// to what is chosen, 0 times infinity would be none.
 
 Tensor tan_of(const Tensor& a) {
   return sin(a) / cos(a);
@@ -23,19 +24,21 @@ Tensor cosh_of(const Tensor& a) {
 
 // The difference of exponentials loses digits near 0, where the series takes over.
 Tensor sinh_of(const Tensor& a) {
-  const Tensor z = square(a);
+  const Tensor is_near = less(abs(a), number(a, 1.0));
+  const Tensor near = where(is_near, a, number(a, 0.0));
+  const Tensor z = square(near);
   Tensor series = number(a, 1.0);
   for (int k = 8; k >= 1; --k)
     series = number(a, 1.0) + series * z * number(a, 1.0 / (2.0 * k * (2.0 * k + 1)));
   const Tensor far = (exp(a) - exp(neg(a))) * number(a, 0.5);
-  return where(less(abs(a), number(a, 1.0)), series * a, far);
+  return where(is_near, series * near, far);
 }
 
 // Halving the angle twice leaves |a| < 0.2, where eleven terms of the series are exact to double.
 Tensor atan_of(const Tensor& a) {
   const Tensor one = number(a, 1.0);
   const Tensor inverted = less(one, abs(a));
-  Tensor t = where(inverted, reciprocal(a), a);
+  Tensor t = where(inverted, reciprocal(where(inverted, a, one)), a);
   for (int i = 0; i < 2; ++i) t = t / (one + sqrt(one + square(t)));
   const Tensor z = square(t);
   Tensor series = number(a, 1.0 / 21);
@@ -80,28 +83,30 @@ Tensor acos_of(const Tensor& a) {
 Tensor far_log(const Tensor& a) {
   return log(a) + number(a, std::numbers::ln2);
 }
-Tensor is_far(const Tensor& a) {
-  return less(number(a, 1e8), a);
+Tensor is_far(const Tensor& size) {
+  return less(number(size, 1e8), size);
 }
 
 Tensor asinh_of(const Tensor& a) {
   const Tensor one = number(a, 1.0);
   const Tensor is_below = less(a, number(a, 0.0));
   const Tensor size = where(is_below, neg(a), a);  // not abs, whose slope at 0 is 0
-  const Tensor z = square(size);
-  const Tensor near = log1p(size + z / (one + sqrt(one + z)));
-  const Tensor whole = where(is_far(size), far_log(size), near);
+  const Tensor far = is_far(size);
+  const Tensor low = where(far, one, size), z = square(low);
+  const Tensor near = log1p(low + z / (one + sqrt(one + z)));
+  const Tensor whole = where(far, far_log(where(far, size, one)), near);
   return where(is_below, neg(whole), whole);
 }
 
 Tensor acosh_of(const Tensor& a) {
-  const Tensor one = number(a, 1.0), t = a - one, more = t + number(a, 2.0);
+  const Tensor one = number(a, 1.0), far = is_far(abs(a));
+  const Tensor t = where(far, one, a) - one, more = t + number(a, 2.0);
   // The roots of both factors apart, whose slope at 1 has no part that is 0 * inf; below 1 there is
   // no value, but below -1 a slope, as in PyTorch.
   const Tensor is_below = less(t, number(a, 0.0));
   const Tensor roots = sqrt(where(is_below, t * more, t)) * sqrt(where(is_below, one, more));
   const Tensor near = log1p(t + roots);
-  return where(is_far(a), far_log(a), near);
+  return where(far, far_log(where(far, a, one)), near);
 }
 
 Tensor atanh_of(const Tensor& a) {

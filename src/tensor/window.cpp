@@ -44,7 +44,9 @@ Dim window_count(const Dim& size, int64_t kernel, int64_t stride, int64_t dilati
     const Dim places = maximum(rest + 1, 0);
     return minimum(floor_div(places + (2 * stride - 2), stride), places);
   }
-  return decide_less_equal(reach, size) ? count : Dim(0);
+  // The last window of ceil mode, and it may be the only one, reaches over the end.
+  const Dim reached = ceil_mode ? size + (stride - 1) : size;
+  return decide_less_equal(reach, reached) ? count : Dim(0);
 }
 
 Tensor windows(const Tensor& x, const Ints& kernel, const Ints& strides, const Ints& dilations,

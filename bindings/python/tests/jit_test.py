@@ -47,6 +47,20 @@ class Steps(unittest.TestCase):
         state = {name: value.tolist() for name, value in nn.state.get_state_dict(net).items()}
         return losses, state, Tensor.rand(3).tolist()
 
+    def test_slices_with_steps_of_arguments_have_gradients(self):
+        def step(x):
+            y = x[:, ::2] * 3 + x[:, 1::2].detach()
+            return (y * y).sum().gradient(x)[0] * 1.0
+        captured = TinyJit(step)
+        for seed in range(3):
+            x = numpy.random.default_rng(seed).random((2, 4)).astype("float32")
+            numpy.testing.assert_array_equal(captured(Tensor(x).realize()).numpy(), step(Tensor(x)).numpy())
+
+    def test_slices_with_steps_of_what_is_detached_have_none(self):
+        x = Tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True).realize()
+        (x[::2] * x.detach()[::2]).sum().backward()
+        self.assertEqual(x.grad.tolist(), [1, 0, 3, 0])
+
     def test_the_same_to_the_bit(self):
         for make in (nn.optim.Adam, lambda p: nn.optim.SGD(p, 0.1, 0.9, nesterov=True), nn.optim.LAMB):
             plain, captured = (self.trained(jit, make) for jit in (False, True))

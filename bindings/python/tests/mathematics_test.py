@@ -44,6 +44,41 @@ class Elements(Case):
         x.sign().sum().backward()
         self.assertEqual(x.grad.tolist(), [0, 0, 0, 0])
 
+    def test_slopes_of_slopes(self):
+        functional, points = torch.nn.functional, np.array([0, -0.0, 0.5, -0.5, 1e-9, -3, 3, 45, -45])
+        cases = [(name, getattr(Tensor, name), getattr(torch, name)) for name in (
+            "expm1", "atan", "asinh", "sinh", "cosh", "tanh", "erf", "sigmoid", "sin", "square")]
+        cases += [(name, getattr(Tensor, name), getattr(functional, name)) for name in ("softplus", "mish", "logsigmoid")]
+        both = lambda name, function: cases.append((name, function, function))
+        both("log1p", lambda x: (x.abs() + x * x).log1p())
+        both("asin", lambda x: (x * 0.02).asin())
+        both("acos", lambda x: (x * 0.02).acos())
+        both("logaddexp", lambda x: x.logaddexp(x * 2))
+        both("prod", lambda x: x[:3].prod() + x[1:4].prod())
+        both("cumprod", lambda x: x[:4].cumprod(0))
+        weights = np.arange(1.0, len(points) + 1)
+        for name, ours, theirs in cases:
+            with self.subTest(name):
+                x, y = Tensor(points), torch.tensor(points, requires_grad=True)
+                got, want = ours(x), theirs(y)
+                count = want.numel()
+                slope, = tiny.gradient([(got * Tensor(weights[:count])).sum() if want.ndim else got], [x])
+                wanted, = torch.autograd.grad((want * torch.tensor(weights[:count])).sum() if want.ndim else want, y,
+                                              create_graph=True)
+                curve, = tiny.gradient([(slope * Tensor(weights)).sum()], [x])
+                wanted_curve, = torch.autograd.grad((wanted * torch.tensor(weights)).sum(), y)
+                for one, other in ((slope, wanted), (curve, wanted_curve)):
+                    np.testing.assert_allclose(one.numpy(), other.detach().numpy(), rtol=1e-9, atol=1e-12)
+
+    def test_slopes_at_the_ends(self):
+        ends = np.array([math.inf, -math.inf, 1e200, -1e200])
+        for name in ("asinh", "sinh", "atan", "expm1"):
+            with self.subTest(name):
+                self.same(getattr(Tensor, name), getattr(torch, name), ends)
+        self.assertTrue(math.isnan(Tensor(-1e200, dtype=tiny.float64).acosh().item()))
+        self.assertEqual(math.copysign(1, Tensor(-0.0).expm1().item()), -1)
+        self.assertEqual(math.copysign(1, Tensor(-0.0).log1p().item()), -1)
+
     def test_activations(self):
         functional = torch.nn.functional
         for name in ("hardtanh", "selu", "celu", "softplus", "hardsigmoid", "leaky_relu", "softsign", "logsigmoid",
@@ -210,6 +245,10 @@ class Arrangement(Case):
 
     def test_diagonals(self):
         self.same(Tensor.diag, torch.diag, numbers((4,)))
+        for offset in (-2, 0, 1):
+            self.same(lambda x: x.diag(offset), lambda x: x.diag(offset), numbers((3,)))
+            self.same(lambda x: x.diag(offset), lambda x: x.diag(offset), numbers((3, 4)))
+        self.assertEqual(Tensor.zeros(2, 3, 0).diagonal(0, 0, 2).shape, torch.zeros(2, 3, 0).diagonal(0, 0, 2).shape)
         for offset in (-2, -1, 0, 1, 3, 4):
             self.same(lambda x: x.diagonal(offset, 0, 2), lambda x: x.diagonal(offset, 0, 2), numbers((3, 2, 4)))
 

@@ -65,6 +65,11 @@ class Axes(Case):
         self.same(lambda a, b: a.expand_as(b) * b, lambda a, b: a.expand_as(b) * b, x, wide)
         self.same(lambda a, b: b.view_as(a) * a, lambda a, b: b.view_as(a) * a, x, wide[:1])
         self.same(call("broadcast_to", (2, 3)), call("broadcast_to", (2, 3)), x)
+        for times in ((2,), (2, 3), (2, 1, 3)):
+            self.same(call("tile", times), call("tile", times), wide)
+            self.same(call("tile", *times), call("tile", times), wide)
+        nothing = np.zeros((0, 4), np.float32)
+        self.same(call("unflatten", 1, (2, -1)), call("unflatten", 1, (2, -1)), nothing)
         self.same(call("kron"), torch.kron, x, wide)
         self.same(call("kron"), torch.kron, x[0], wide)
 
@@ -122,6 +127,30 @@ class Folds(Case):
         for p in (0.5, 1.5, 2, 3):
             self.same(call("norm", p, 1), call("norm", p, 1), rows)
         self.same(call("norm", -1, 1), call("norm", -1, 1), rows + 3)
+        self.same(lambda x: x.normalize(dim=1), lambda x: torch.nn.functional.normalize(x, dim=1), rows)
+        self.same(lambda x: x.std(axis=1), lambda x: x.std(1), rows)
+        self.same(lambda x: x.atan2(x * 0), lambda x: x.atan2(x * 0), rows[:1])
+
+    def test_spread_as_each_library_says_it(self):
+        x = numbers((3, 4))
+        for settings in (dict(dim=0), dict(dim=(0, 1)), dict(dim=1, unbiased=False), dict(unbiased=True), dict(dim=1, correction=0)):
+            for name in ("std", "var"):
+                self.same(lambda t: getattr(t, name)(**settings), lambda t: getattr(t, name)(**settings), x)
+        np.testing.assert_allclose(Tensor(x).std(axis=0, ddof=0, keepdims=True).numpy(), x.std(0, ddof=0, keepdims=True), rtol=1e-6)
+        self.same(lambda t: t.var_mean(dim=1)[0], lambda t: torch.var_mean(t, dim=1)[0], x)
+        self.same(call("flip", dims=(1,)), call("flip", dims=(1,)), x)
+        with self.assertRaisesRegex(TypeError, "ddof and unbiased name the same"):
+            Tensor(x).std(ddof=1, unbiased=True)
+
+    def test_where_before_and_behind_the_condition(self):
+        x = numbers((3, 4))
+        self.same(lambda t: t.where(t > 0, t * 2), lambda t: t.where(t > 0, t * 2), x)
+        self.same(lambda t: (t > 0).where(t, 0.5), lambda t: torch.where(t > 0, t, 0.5), x)
+        self.assertEqual(Tensor([0.0, 2.0]).where(Tensor([1, 2]), Tensor([3, 4])).tolist(), [3, 2])
+
+    def test_the_covariance_of_one_row_is_a_number(self):
+        self.same(Tensor.cov, torch.cov, numbers((1, 5)))
+        self.assertEqual(Tensor(numbers((1, 5))).corrcoef().shape, torch.corrcoef(torch.tensor(numbers((1, 5)))).shape)
 
     def test_what_libraries_read_differently(self):
         x = Tensor([3.0, 1, 2, 4])

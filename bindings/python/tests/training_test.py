@@ -1,8 +1,13 @@
 """Gradients, random numbers and optimisers: a network that learns, one by one and as a program."""
 
+import copy
 import unittest
 
+import numpy as np
+import torch
+
 import tiny
+from tiny import Tensor, nn
 
 
 def points(context):
@@ -61,6 +66,29 @@ class Training(unittest.TestCase):
             optimizer.step(tiny.gradient([loss], again.parameters))
             tiny.realize([loss, *again.parameters])
             self.assertEqual(loss.item(), wanted)
+
+    def test_steps_that_a_parameter_has_no_gradient_in_are_none_of_its(self):
+        kinds = ((nn.optim.AdamW, torch.optim.AdamW, {"weight_decay": 0.01}),
+                 (nn.optim.SGD, torch.optim.SGD, {"momentum": 0.9, "nesterov": True}))
+        for ours, theirs, settings in kinds:
+            starts = [np.array([1.0, -2.0]), np.array([0.5, 3.0, -1.0])]
+            mine, yours = [Tensor(a) for a in starts], [torch.tensor(a, requires_grad=True) for a in starts]
+            one, other = ours(mine, lr=0.1, **settings), theirs(yours, lr=0.1, **settings)
+            for step, takes_part in enumerate((False, True, True, False, True, True)):
+                one.zero_grad()
+                other.zero_grad()
+                for (x, y), is_tiny in ((mine, True), (yours, False)):
+                    loss = (x * x * (step + 1)).sum()
+                    loss = loss + (y * y * y).sum() if takes_part else loss
+                    loss.backward()
+                with Tensor.train():
+                    one.step()
+                other.step()
+                if step == 3:
+                    one = copy.deepcopy(one)
+                    mine = one.params
+                for got, want in zip(mine, yours):
+                    np.testing.assert_allclose(got.numpy(), want.detach().numpy(), rtol=1e-6)
 
     def test_what_an_optimizer_keeps(self):
         self.step(self.x, self.y)

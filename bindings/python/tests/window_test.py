@@ -49,6 +49,11 @@ class Window(unittest.TestCase):
     def test_pools(self):
         x = counted(1, 1, 5)
         self.assertEqual(x.max_pool(2, strides=2).tolist(), [[[2, 4]]])
+        one = tiny.tensor([[[5.0]]])
+        self.assertEqual(one.max_pool(2, strides=2, ceil_mode=True).tolist(), [[[5]]])
+        self.assertEqual(one.avg_pool(2, strides=2, ceil_mode=True).tolist(), [[[5]]])
+        with self.assertRaisesRegex(ValueError, "does not fit"):
+            one.max_pool(3, strides=2, ceil_mode=True)
         self.assertEqual(x.max_pool(2, strides=2, ceil_mode=True).tolist(), [[[2, 4, 5]]])
         self.assertEqual(x.max_pool_indices([2], strides=2).tolist(), [[[1, 3]]])
         self.assertEqual(x.avg_pool(3, padding=1).tolist(), [[[1.5, 2, 3, 4, 4.5]]])

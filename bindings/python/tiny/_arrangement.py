@@ -24,14 +24,6 @@ def pad_to(self, *shape, value=0) -> Tensor:
     return pad(self, [(0, 0 if size is None else size - own) for size, own in zip(sizes, self.shape)], value=value)
 
 
-def diag(self) -> Tensor:
-    """The matrix with these elements on its diagonal and zeros elsewhere."""
-    if self.ndim != 1:
-        raise WrongArgument(f"diag: one axis is wanted, not shape {list(self.shape)}; diagonal() takes elements")
-    size = self.shape[0]
-    return shrink_to(flatten(pad_to(self.unsqueeze(1), size, size + 1)), size * size).reshape(size, size)
-
-
 def diagonal(self, offset=0, dim1=0, dim2=1) -> Tensor:
     """The elements where the positions along two axes are alike, as the last axis; with an offset the second one is
     that much further on."""
@@ -43,7 +35,7 @@ def diagonal(self, offset=0, dim1=0, dim2=1) -> Tensor:
     count = min(rows - max(0, -offset), columns - max(0, offset))
     leading = matrices.shape[:-2]
     if count <= 0:
-        return matrices[..., :0, 0]
+        return flatten(matrices[..., :0, :0], -2)
     square = matrices[..., max(0, -offset):max(0, -offset) + count, max(0, offset):max(0, offset) + count]
     everything = [None] * len(leading)
     long = pad_to(square.reshape([*leading, count * count]), *everything, count * (count + 1))
@@ -203,5 +195,5 @@ def rearrange(self, formula, **sizes) -> Tensor:
 Tensor._pool = pool
 Tensor.max_shape = property(_max_shape)
 Tensor.max_numel = max_numel
-for _function in (shrink_to, pad_to, diag, diagonal, roll, unfold, rearrange):
+for _function in (shrink_to, pad_to, diagonal, roll, unfold, rearrange):
     setattr(Tensor, _function.__name__, _function)

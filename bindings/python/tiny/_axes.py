@@ -6,7 +6,7 @@ from ._arrangement import pad_to, shrink_to
 from ._creation import spread
 from ._dimension import is_dimension
 from ._movement import axis_of, flatten, split, transpose
-from ._reading import WrongArgument
+from ._reading import Reading, WrongArgument
 from ._sequences import make_tuple
 from .native import Tensor
 
@@ -146,6 +146,17 @@ def diag_embed(self, offset=0, dim1=-2, dim2=-1) -> Tensor:
     return movedim(made.pad((above, below, below, above)), (-2, -1), (dim1, dim2))
 
 
+def diag(self, diagonal=0) -> Tensor:
+    """Of one axis the matrix with these elements on a diagonal, which is `diagonal` above the main one, and zeros
+    elsewhere; of a matrix the elements there."""
+    if self.ndim == 2 and not Reading.tinygrad:
+        return self.diagonal(diagonal)
+    if self.ndim != 1:
+        raise WrongArgument(f"diag: one axis or a matrix is wanted, not shape {list(self.shape)}; diagonal() and "
+                            "diag_embed() know more axes")
+    return diag_embed(self, diagonal)
+
+
 def diagflat(self, offset=0) -> Tensor:
     """The matrix with all elements on a diagonal, which is `offset` above the main one, and zeros elsewhere."""
     return diag_embed(flatten(self), offset)
@@ -169,6 +180,6 @@ def kron(self, other) -> Tensor:
 
 
 for _function in (movedim, swapaxes, t, ravel, narrow, select, unbind, tensor_split, broadcast_to, expand_as, reshape_as, fliplr,
-                  flipud, rot90, diff, diag_embed, diagflat, trace, kron):
+                  flipud, rot90, diff, diag, diag_embed, diagflat, trace, kron):
     setattr(Tensor, _function.__name__, _function)
 Tensor.moveaxis, Tensor.swapdims, Tensor.view_as = movedim, swapaxes, reshape_as

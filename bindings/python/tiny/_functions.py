@@ -95,34 +95,48 @@ def _position(name):
     return position
 
 
-def _options(name, said, keepdim, correction):
-    """keepdim and correction of a call."""
+def _options(name, said, keepdim, correction, keepdims, unbiased, ddof):
+    """keepdim and correction of a call, which NumPy and PyTorch have other words for."""
+    keepdim = only(name, keepdim=keepdim or None, keepdims=keepdims) or False
+    correction = only(name, correction=correction, ddof=ddof, unbiased=unbiased)
+    correction = 1 if correction is None else int(correction)
     if said and not Reading.tinygrad:
         raise TypeError(f"{name}: {said[0]!r} behind the axis is keepdim in tinygrad, unbiased in PyTorch and a dtype in "
                         "NumPy: write keepdim= or correction=")
     return [*said, *(keepdim, correction)[len(said):]]
 
 
-def var(self, axis=None, *said, keepdim=False, correction=1) -> Tensor:
-    """The mean squared distance from the mean; `correction` is taken from the count it divides by."""
-    keepdim, correction = _options("var", said, keepdim, correction)
-    return self.variance(axis, correction, keepdim)
+def var(self, axis=None, *said, keepdim=False, correction=None, dim=None, keepdims=None, unbiased=None,
+        ddof=None) -> Tensor:
+    """The mean squared distance from the mean; `correction`, which is 1 if nothing is said, is taken from the count it
+    divides by."""
+    keepdim, correction = _options("var", said, keepdim, correction, keepdims, unbiased, ddof)
+    return self.variance(only("var", axis=axis, dim=dim), correction, keepdim)
 
 
-def std(self, axis=None, *said, keepdim=False, correction=1) -> Tensor:
+def root(variance) -> Tensor:
+    """The square root whose slope at 0, of elements that are all alike, is 0."""
+    same = variance.eq(0)
+    return same.where(0, same.where(1, variance).sqrt())
+
+
+def std(self, axis=None, *said, keepdim=False, correction=None, dim=None, keepdims=None, unbiased=None,
+        ddof=None) -> Tensor:
     """The root of var()."""
-    keepdim, correction = _options("std", said, keepdim, correction)
-    return self.variance(axis, correction, keepdim).sqrt()
+    keepdim, correction = _options("std", said, keepdim, correction, keepdims, unbiased, ddof)
+    return root(self.variance(only("std", axis=axis, dim=dim), correction, keepdim))
 
 
-def var_mean(self, axis=None, keepdim=False, correction=1) -> tuple:
+def var_mean(self, axis=None, keepdim=False, correction=1, *, dim=None) -> tuple:
     """var() and mean()."""
+    axis = only("var_mean", axis=axis, dim=dim)
     return self.variance(axis, correction, keepdim), self.mean(axis, keepdim)
 
 
-def std_mean(self, axis=None, keepdim=False, correction=1) -> tuple:
+def std_mean(self, axis=None, keepdim=False, correction=1, *, dim=None) -> tuple:
     """std() and mean()."""
-    return self.variance(axis, correction, keepdim).sqrt(), self.mean(axis, keepdim)
+    axis = only("std_mean", axis=axis, dim=dim)
+    return root(self.variance(axis, correction, keepdim)), self.mean(axis, keepdim)
 
 
 # ---- Elementwise
@@ -260,13 +274,7 @@ def softmin(self, axis=-1, dtype=None) -> Tensor:
 
 def normalize(self, p=2.0, dim=1, eps=1e-12) -> Tensor:
     """Divided by its p-norm along an axis, or by eps where that is less."""
-    if p == 0:
-        size = self.ne(0).sum(axis=dim, keepdim=True)
-    elif p == 2:
-        size = self.square().sum(axis=dim, keepdim=True).sqrt()
-    else:
-        size = self.abs().pow(p).sum(axis=dim, keepdim=True).pow(1 / p)
-    return self / size.maximum(eps)
+    return self / self.norm(p, axis=dim, keepdim=True).maximum(eps)
 
 
 # ---- Positions
@@ -290,9 +298,12 @@ def gather(self, index, axis=0, *, dim=None) -> Tensor:
 
 
 def where(self, a, b) -> Tensor:
-    """out[i] = condition[i] ? a[i] : b[i]; of numbers, those that are not 0 are true, but for tinygrad's reading."""
+    """out[i] = condition[i] ? a[i] : b[i]; of numbers, those that are not 0 are true, but for tinygrad's reading.
+    Numbers before a condition of bools are PyTorch's: x.where(condition, b) keeps x's where it is true."""
     if Reading.tinygrad and self.dtype != Dtype.BOOL:
         raise NoFit(f"where: a condition of bools is wanted, not of {self.dtype}")
+    if isinstance(a, Tensor) and a.dtype == Dtype.BOOL and self.dtype != Dtype.BOOL:
+        return _plain_where(a, self, b)
     return _plain_where(self, a, b)
 
 

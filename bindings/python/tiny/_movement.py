@@ -63,9 +63,9 @@ def expand(self, *shape, dims=None) -> Tensor:
     return sized(_expand(self, wanted), wanted)
 
 
-def flip(self, *args, axis=None, axes=None) -> Tensor:
+def flip(self, *args, axis=None, axes=None, dims=None) -> Tensor:
     """Reverses the axes."""
-    return _flip(self, _dims("flip", args, axis, axes))
+    return _flip(self, _dims("flip", args, axis, axes, dims))
 
 
 def repeat(self, *repeats) -> Tensor:
@@ -74,6 +74,14 @@ def repeat(self, *repeats) -> Tensor:
     if len(times) < self.rank:
         raise ValueError(f"repeat: {times} for shape {list(self.shape)}: a number for each axis is wanted")
     return _tile(reshape(self, [1] * (len(times) - self.rank) + list(self.shape)), times)
+
+
+def tile(self, *repeats, dims=None) -> Tensor:
+    """The whole of each axis so many times; where there are fewer numbers than axes they are the last ones', where
+    there are more the missing leading axes are added."""
+    times = _dims("tile", repeats, dims)
+    times = [1] * (self.rank - len(times)) + list(times)
+    return repeat(self, times)
 
 
 def transpose(self, dim0=1, dim1=0) -> Tensor:
@@ -109,6 +117,9 @@ def flatten(self, start_dim=0, end_dim=-1) -> Tensor:
 def unflatten(self, dim, sizes) -> Tensor:
     """An axis as several."""
     axis = axis_of(self, dim)
+    known = [size for size in sizes if size != -1]
+    if len(known) + 1 == len(sizes) and 0 in self.shape and math.prod(known):  # -1 is of this axis, not of them all
+        sizes = [self.shape[axis] // math.prod(known) if size == -1 else size for size in sizes]
     return _reshape(self, [*self.shape[:axis], *sizes, *self.shape[axis + 1:]])
 
 
@@ -272,7 +283,7 @@ def repeat_interleave(self, repeats, dim=None) -> Tensor:
     return flatten(spread_out, axis, axis + 1)
 
 
-for _function in (reshape, permute, expand, flip, repeat, transpose, flatten, unflatten, squeeze, unsqueeze, cat, split,
+for _function in (reshape, permute, expand, flip, repeat, tile, transpose, flatten, unflatten, squeeze, unsqueeze, cat, split,
                   chunk, pad, shrink, repeat_interleave):
     setattr(Tensor, _function.__name__, _function)
 Tensor.view = reshape

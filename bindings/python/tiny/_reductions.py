@@ -153,13 +153,13 @@ def cov(self, *, correction=1) -> Tensor:
     rows = rows if rows.dtype.is_float else rows.float()
     apart = rows - rows.mean(axis=1, keepdim=True)
     made = apart @ apart.transpose(0, 1) / (rows.shape[1] - correction)
-    return made.reshape([]) if self.ndim == 1 else made
+    return made.reshape([]) if rows.shape[0] == 1 else made
 
 
 def corrcoef(self) -> Tensor:
     """[n, n]: the correlations of n variables, the rows, whose columns are observations."""
     made = cov(self)
-    if self.ndim == 1:
+    if made.ndim == 0:
         return made / made
     spread = made.diagonal().sqrt()
     return (made / spread.unsqueeze(1) / spread.unsqueeze(0)).clip(-1, 1)

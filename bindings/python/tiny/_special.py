@@ -130,6 +130,7 @@ def atan2(self, other) -> Tensor:
     high, wide = below.where(-y, y), left.where(-x, x)
     steep = high > wide
     short, long = steep.where(wide, high), steep.where(high, wide)
+    short = (short.eq(0) & long.eq(0)).where(0, short)  # at the origin no slope
     both_infinite = short.eq(math.inf) & long.eq(math.inf)
     short, long = both_infinite.where(1, short), both_infinite.where(1, long.eq(0).where(1, long))
     angle = (short / long).atan()

@@ -247,9 +247,16 @@ void RowTiles::finish_rows() {
 void RowTiles::product_of_stores(const UOp& reduce, int64_t column) {
   const std::vector<int64_t> steps = closed_by(reduce);
   product(reduce, column, inner_);
+  // Columns that are one padded vector have another number since they were cut.
+  std::vector<int64_t> columns{column};
+  for (const KernelRange& r : edit_.now().ranges) {
+    const int64_t number = r.range.int_arg();
+    if (r.kind == RangeKind::Vec && std::ranges::count(steps, number) == 0)
+      columns.push_back(number);
+  }
   for (const UOp& u : topological(edit_.now().roots, is_stage)) {
     if (u.op() != Op::Reduce || closed_by(u) != steps) continue;
-    if (const UOp stage = stage_factor(edit_, u, {column}, steps, place_, inner_)) {
+    if (const UOp stage = stage_factor(edit_, u, columns, steps, place_, inner_)) {
       if (inner_ < 0)
         fill_with_lanes(edit_, stage);
       else

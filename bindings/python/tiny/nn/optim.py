@@ -135,8 +135,10 @@ class _Library(Optimizer):
         self.__dict__.update(held)
         self._set_rate(self._first_rate(lr))
         self._set_all()
+        if any(name.startswith("missed.") for name in kept):  # counts of steps without a gradient, which the first one makes
+            self._native.step([None] * len(self.params))
         for name, own in self._states().items():
-            own.assign(kept[name]).realize()
+            own.assign(kept[name] if name in kept else own.zeros_like()).realize()
 
     def _state_parts(self):
         """For nn.state.get_state_dict: what a file has to have to go on from."""
