@@ -559,6 +559,18 @@ class Stale(unittest.TestCase):
         step(x, False)
         self.assertEqual(w.tolist(), [-0.25, 0.75])
 
+    def test_lanes_of_a_padded_window_and_of_its_softmax(self):
+        def step(x, w, b):
+            y = (-x.conv2d(w, b, stride=2, padding=2)).softmax(0)
+            return [y, *[g * 1 for g in tiny.gradient([(y * y).sum()], [x, w, b])]]
+        x = Tensor.arange(16).reshape(4, 1, 4).float().sin().realize()
+        w, b = Tensor([[[0.7]]]).realize(), Tensor([0.3]).realize()
+        want = [v.tolist() for v in step(x, w, b)]
+        captured = TinyJit(step)
+        for _ in range(3):
+            for got, value in zip(captured(x, w, b), want, strict=True):
+                self.assertLess((got - Tensor(value)).abs().max().item(), 1e-6)
+
     def test_an_input_that_the_program_writes(self):
         w = Tensor([1.0, 2.0])
 

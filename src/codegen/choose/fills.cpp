@@ -31,12 +31,24 @@ const UOp& loaded(const UOp& value) {
 
 }  // namespace
 
+bool lanes_would_meet(const Editor& edit, size_t range) {
+  RangeSet lanes = 0;
+  for (size_t i = 0; i < edit.now().ranges.size(); ++i)
+    if (edit.now().ranges[i].kind == RangeKind::Vec) lanes |= bit(i);
+  const AccessTable table = access_table(edit.now());
+  return std::ranges::any_of(table.closures, [&](const ClosureInfo& c) {
+    return (c.below & bit(range)) && (c.below & lanes);
+  });
+}
+
 void fill_with_lanes(Editor& edit, const UOp& stage) {
   size_t at = stage.src().size() - 1;
   if (edit.now().ranges[edit.now().position(stage.src(at))].kind == RangeKind::Dot) --at;
   const UOp& range = stage.src(at);
   const int64_t copy = range.int_arg();
   if (!edit.is_loop(copy)) return;  // a few registers' steps
+  // The range may be another sum's too, of columns that have lanes.
+  if (lanes_would_meet(edit, edit.now().position(range))) return;
   const bool is_one_vector = range.src(0).is_const_int(edit.lanes());
   edit.kind(OptionKind::Vec, is_one_vector ? copy : edit.tile(copy, edit.lanes()));
 }

@@ -11,6 +11,10 @@ namespace tiny {
 
 inline constexpr int64_t kFillVectors = 4;  // of a value, computed side by side
 
+// Whether a value has the range at this position and another one that has lanes: it can have those
+// of one range alone.
+bool lanes_would_meet(const Editor& edit, size_t range);
+
 // Lanes for the fill of a stage, along the innermost of its ranges that are no steps of a word.
 void fill_with_lanes(Editor& edit, const UOp& stage);
 

@@ -62,6 +62,7 @@ void RowTiles::give_lanes(const Columns& columns) {
 void RowTiles::fill_rows(const UOp& stage) {
   const UOp column = stage.src(stage.src().size() - 1);
   if (!edit_.is_loop(column.int_arg())) return;  // another value of the same columns has lanes
+  if (lanes_would_meet(edit_, edit_.now().position(column))) return;
   FreeRanges free;
   add_free_ranges(edit_.now(), {&stage.src(0), 1}, free);
   const RangeSet columns = bit(edit_.now().position(column));
@@ -231,7 +232,8 @@ void RowTiles::finish_rows() {
   const AccessTable table = access_table(edit_.now());
   int64_t column = column_of_store(table);
   if (column < 0) column = column_of_product(table);
-  if (column >= 0) {
+  // A sum over what fills a stage, with lanes, may be one of these columns'.
+  if (column >= 0 && !lanes_would_meet(edit_, edit_.now().find_range(column))) {
     const size_t at = edit_.now().find_range(column);
     UOp reduce;
     for (const UOp& u : topological(edit_.now().roots, is_stage))
@@ -283,14 +285,9 @@ void RowTiles::lanes_along_rows() {
     for (const AccessInfo& a : table.accesses)
       contiguous =
           contiguous && (a.node.op() == Op::Index || a.strides[at] == 0 || a.strides[at] == 1);
-    // Nothing may have the lanes of two ranges.
-    uint64_t lanes = 0;
-    for (size_t i = 0; i < edit_.now().ranges.size(); ++i)
-      if (edit_.now().ranges[i].kind == RangeKind::Vec) lanes |= bit(i);
-    const bool beside = std::ranges::any_of(table.closures, [&](const ClosureInfo& other) {
-      return (other.below & bit(at)) && (other.below & lanes);
-    });
-    if (!contiguous || beside || std::ranges::count(ranges, r.range.int_arg()) != 0) continue;
+    if (!contiguous || lanes_would_meet(edit_, at) ||
+        std::ranges::count(ranges, r.range.int_arg()) != 0)
+      continue;
     ranges.push_back(r.range.int_arg());
     rows.push_back(row_of(c.below & ~c.own));
   }
