@@ -29,6 +29,12 @@ const UOp& loaded(const UOp& value) {
   return value.op() == Op::Where ? value.src(1) : value;
 }
 
+// What is read as another type is not; what is computed and widened then is.
+bool is_computed(UOp value) {
+  while (value.op() == Op::Cast) value = UOp(value.src(0));
+  return has(value.op(), kElementwise) || value.op() == Op::Reduce;
+}
+
 }  // namespace
 
 bool lanes_would_meet(const Editor& edit, size_t range) {
@@ -87,8 +93,7 @@ std::optional<Factor> computed_factor(const UOp& reduce, const std::vector<int64
   const UOp product = reduce.src(0);
   if (product.op() != Op::Mul) return std::nullopt;
   for (const UOp& factor : product.src()) {
-    const bool is_computed = has(factor.op(), kElementwise) || factor.op() == Op::Reduce;
-    if (!is_computed || factor.op() == Op::Cast) continue;
+    if (!is_computed(factor)) continue;
     std::vector<int64_t> below;
     for (const UOp& u : topological({&factor, 1}))
       if (u.op() == Op::Range) below.push_back(u.int_arg());
@@ -116,7 +121,7 @@ UOp computed_lanes(const Editor& edit, int64_t lane, const std::vector<int64_t>&
   const auto sum = std::ranges::find_if(nodes, [](const UOp& u) { return u.op() == Op::Reduce; });
   if (sum == nodes.end() || sum->src(0).op() != Op::Mul) return {};
   for (const UOp& factor : sum->src(0).src()) {
-    if (!has(factor.op(), kElementwise) || factor.op() == Op::Cast) continue;
+    if (!is_computed(factor) || factor.op() == Op::Reduce) continue;
     const std::vector<UOp> below = topological({&factor, 1});
     const auto depends = [&](int64_t range) {
       return std::ranges::any_of(

@@ -2,10 +2,13 @@
 // their sizes, masks and orders of axes.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
+#include "codegen/choose/fills.h"
 #include "codegen/pipeline.h"
 #include "engine/compile.h"
+#include "ir/build.h"
 #include "render/x86/x86.h"
 #include "schedule/schedule.h"
 #include "shape/shape.h"
@@ -211,6 +214,29 @@ TEST(RowTiles, HaveLanesForTheIndicesThatTheyCheck) {
   for (const ScheduledKernel& kernel : schedule.kernels)
     EXPECT_NO_THROW(
         render_x86(generate(kernel.kernel, avx512_machine(), {}).program, avx512_machine()));
+}
+
+// Rows that are computed are kept for all columns, also those of halves that are widened for their
+// product; what is read and widened is not.
+TEST(RowTiles, KeepWhatIsComputedAndWidened) {
+  Graph g;
+  const auto range = [&](int64_t number) { return g.make(Op::Range, {g.integer(64)}, number); };
+  const UOp row = range(0), column = range(1), step = range(2);
+  const ViewArg matrix{{64, 64}, {64, 1}, 0};
+  const auto read = [&](int64_t param, const UOp& i, const UOp& k, DType dtype) {
+    return g.make(Op::Load, {g.make(Op::Param, {}, param, kAddress), i, k}, matrix, dtype);
+  };
+  const UOp halves = read(0, row, step, kFloat16);
+  const auto factor_of = [&](const UOp& value) {
+    const UOp product = cast(value, kFloat32) * read(1, step, column, kFloat32);
+    const UOp sum = g.make(Op::Reduce, {product, step}, ReduceArg{Op::Add, {}});
+    return computed_factor(sum, {1}, {2}, 0);
+  };
+  EXPECT_FALSE(factor_of(halves));
+  const auto computed = factor_of(halves * halves);
+  ASSERT_TRUE(computed);
+  EXPECT_EQ(computed->value.dtype(), kFloat32);
+  EXPECT_EQ(computed->walked, 2);
 }
 
 TEST(RowTiles, AreOneKernelHoweverLongTheyAre) {
