@@ -79,7 +79,7 @@ std::vector<VReg> columns_of_words(Emitter& e, int64_t width, const std::vector<
   };
   for (size_t c = 0; c < 4; ++c) {
     if (rows.size() < lanes) {
-      for (size_t piece : {0, 2}) {
+      for (const size_t piece : {size_t{0}, size_t{2}}) {
         columns[4 * piece + c] = half_columns(four[c], four[4 + c], static_cast<int64_t>(piece));
         columns[4 * piece + 4 + c] = upper_half(e, kFloat32.with_lanes(16), columns[4 * piece + c]);
       }
