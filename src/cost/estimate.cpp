@@ -18,9 +18,10 @@ namespace tiny {
 
 namespace {
 
-// Cycles of one core, for a full vector where nothing else is said.  Of Zen 5 (Agner Fog,
-// Instruction tables; measured where they differ) and near enough of other wide cores: what counts
-// is how they stand to each other.
+// Cycles of one core, for as much of a vector as a unit computes at once where nothing else is
+// said.  Of Zen 5 (Agner Fog, Instruction tables; measured where they differ; what moves lanes on
+// Zen 4, whose units beside those of products do that) and near enough of other wide cores: what
+// counts is how they stand to each other.
 constexpr double kIssued = 1.0 / 4;     // an instruction
 constexpr double kLoaded = 0.5;         // a load that lies in one line
 constexpr double kLoadedAcross = 1;     // that lies in two, as most of a whole line's bytes do
@@ -28,11 +29,15 @@ constexpr double kStored = 1;           //
 constexpr double kMultiplied = 0.5;     // a multiply-add, a sum, a comparison
 constexpr double kDivided = 8;          //
 constexpr double kDividedScalar = 3;    // one element
-constexpr double kInsertedLane = 1;     // a lane that lies apart is put into its vector
-constexpr double kGatheredLane = 2;     // at an index of its own
-constexpr double kPermuted = 1;         // a register that lanes are picked out of
-constexpr double kExtractedLane = 1.5;  // or stored
-constexpr double kTurned = 0.75;        // two vectors unpacked, or pieces of one moved
+constexpr double kInsertedLane = 0.5;   // a lane that lies apart is put into its vector
+constexpr double kInsertIssued = 1.3;   // instructions of such a lane
+constexpr double kGatheredLane = 1.25;  // at an index of its own
+constexpr double kGatherIssued = 4;     //
+constexpr double kPermuted = 0.5;       // lanes of two registers are picked into one
+constexpr double kExtractedLane = 1;    // or stored
+constexpr double kMaskMade = 2;         // which lanes of a register are loaded, where loops decide
+constexpr double kMaskIssued = 4;       // instructions of such a mask
+constexpr double kTurned = 0.5;         // two vectors unpacked, or pieces of one moved
 constexpr double kAsked = 1.5;          // a load for all lanes, that asks whether there is anything
 constexpr double kIndexDivided = 1.5;   // an index divided by a constant: multiplied and shifted
 constexpr double kWordDivided = 20;     // an integer divided by another
@@ -59,7 +64,10 @@ constexpr std::string_view kNames[kResources] = {"issue", "arithmetic", "loads",
 class Estimator {
  public:
   Estimator(const Kernel& kernel, const Machine& target)
-      : kernel_(kernel), target_(target), table_(access_table(kernel)) {
+      : kernel_(kernel),
+        target_(target),
+        table_(access_table(kernel)),
+        unit_bytes_(std::min(target.unit_bytes, target.vector_bytes)) {
     for (size_t i = 0; i < kernel.ranges.size(); ++i) {
       const RangeKind kind = kernel.ranges[i].kind;
       if (kind == RangeKind::Loop || kind == RangeKind::Thread) loops_ |= bit(i);
@@ -182,6 +190,10 @@ class Estimator {
   double registers(double lanes, DType dtype) const {
     return std::max(1.0, lanes * bytes_of(dtype) / target_.vector_bytes);
   }
+  // What units compute of so many lanes in turn: one at the least.
+  double units(double lanes, DType dtype) const {
+    return std::max(1.0, lanes * bytes_of(dtype) / unit_bytes_);
+  }
   double& at(Resource r) { return cycles_[static_cast<size_t>(r)]; }
   double lanes_of(const Value& u) const { return product(u.free & lanes_); }
   double vectors(const Value& u, DType dtype) const { return registers(lanes_of(u), dtype); }
@@ -283,7 +295,7 @@ class Estimator {
   void compute(Nest& nest, const Value& v, const UOp& closed) {
     const UOp& u = v.node;
     if (u.op() == Op::Load || u.op() == Op::Index) return load(nest, v);
-    if (!has(u.op(), kElementwise)) return;
+    if (!has(u.op(), kElementwise) || is_decided_outside(v)) return;
     repeat(v, vectors(v, u.dtype()));
     const double n = times(nest, v);
     if (u.dtype() == kInt64 && !data_[v.place]) return index(v, n);
@@ -292,9 +304,19 @@ class Estimator {
         closed.reduce_arg().op == Op::Add)
       return;
     const DType operand = u.src(0).dtype();
-    const double full = vectors(v, u.op() == Op::Cast || u.dtype() == kBool ? operand : u.dtype());
-    at(Resource::Issue) += n * full * kIssued;
-    at(Resource::Arithmetic) += n * price(v, operand) * full;
+    const DType computed = u.op() == Op::Cast || u.dtype() == kBool ? operand : u.dtype();
+    at(Resource::Issue) += n * vectors(v, computed) * kIssued;
+    at(Resource::Arithmetic) += n * price(v, operand) * units(lanes_of(v), computed);
+  }
+
+  // Whether it is chosen by ranges alone, and the loops are cut where that changes; or lanes are
+  // left out of a load.
+  bool is_decided_outside(const Value& v) const {
+    const auto is_known = [&](uint32_t place) { return !data_[place]; };
+    if (v.node.dtype() == kBool) return is_known(v.place) && !(v.free & lanes_);
+    if (v.node.op() != Op::Where || !is_known(sources(v.place)[0])) return false;
+    const bool has_lanes = (table_.free[sources(v.place)[0]] & lanes_) != 0;
+    return !has_lanes || (v.node.src(1).op() == Op::Load && v.node.src(2).is_const());
   }
 
   double price(const Value& v, DType operand) const {
@@ -349,7 +371,28 @@ class Estimator {
     size_t count_ = 0;
   };
 
-  // Different places among the copies of an access: windows overlap.
+  // How many different places axes reach, the nearest first: steps of a window meet others'.
+  class Places {
+   public:
+    void add(const Axis& axis) {
+      const bool meets =
+          step_ > 0 && axis.stride <= last_ + step_ && std::fmod(axis.stride, step_) == 0;
+      if (!meets) {
+        before_ = count();
+        step_ = axis.stride;
+        last_ = 0;
+      }
+      last_ += axis.stride * (axis.extent - 1);
+    }
+    bool empty() const { return step_ == 0; }
+    double count() const { return step_ > 0 ? before_ * (last_ / step_ + 1) : 1; }
+
+   private:
+    double before_ = 1;           // of axes further in
+    double step_ = 0, last_ = 0;  // of those that meet, and from the first place to the last
+  };
+
+  // Different places among the copies of an access.
   double copies(const AccessInfo& a) const {
     Axes axes;
     double copies = 1;
@@ -360,22 +403,14 @@ class Estimator {
       else if (a.strides[i] != 0)
         axes.add(std::abs(static_cast<double>(a.strides[i])), extent(i));
     }
-    double step = 0, last = 0;  // of the run so far
-    for (const Axis& axis : axes.sorted()) {
-      const bool overlaps = step > 0 && axis.stride <= last && std::fmod(axis.stride, step) == 0;
-      if (overlaps) {
-        last += axis.stride * (axis.extent - 1);
-        continue;
-      }
-      if (step > 0) copies *= last / step + 1;
-      step = axis.stride;
-      last = axis.stride * (axis.extent - 1);
-    }
-    return step > 0 ? copies * (last / step + 1) : copies;
+    Places places;
+    for (const Axis& axis : axes.sorted()) places.add(axis);
+    return copies * places.count();
   }
 
-  // The share of a load's steps that ask whether they are beyond the border of what is read: those
-  // of rows near it, where copies lie along them and the taps of their window are walked.
+  // The share of a load's steps that ask whether they are beyond the border of what is read: of
+  // rows near it, where copies lie along them and the taps of their window are walked, those taps
+  // that are beyond it for some of the copies.
   double share_asked(const AccessInfo& a) const {
     if (a.node.op() != Op::Load) return 0;
     const ViewArg& view = a.node.view_arg();
@@ -389,6 +424,7 @@ class Estimator {
       const double beyond = std::max(before, 0.0) + std::max(behind, 0.0);
       if (beyond == 0 || beyond > kCounted) continue;  // data says where
       double rows = 1, taps = 1;
+      double across = 0, along = 0;  // from the first copy to the last, and of the walked taps
       bool has_copies = false;
       for (size_t r = 0; r < kernel_.ranges.size(); ++r) {
         const KernelRange& range = kernel_.ranges[r];
@@ -396,11 +432,32 @@ class Estimator {
         has_copies |= !range.reduced && (unrolled_ & bit(r)) != 0;
         if (!range.reduced) rows *= extent(r);
         if (range.reduced && (loops_ & bit(r))) taps *= extent(r);
+        const double length = std::abs(static_cast<double>(a.strides[r])) * (extent(r) - 1);
+        if (unrolled_ & bit(r)) across += length;
+        if (range.reduced && (loops_ & bit(r))) along += length;
       }
-      if (has_copies && taps >= double{kTapsMany})
-        asked = std::max(asked, std::min(1.0, beyond / rows));
+      if (!has_copies || taps < double{kTapsMany}) continue;
+      const double straddled = along > 0 ? std::min(1.0, across / along) : 1;
+      asked = std::max(asked, std::min(1.0, beyond / rows) * straddled);
     }
     return asked;
+  }
+
+  // Whether loops decide which lanes of a load are within what is read.
+  bool has_changing_mask(const AccessInfo& a) const {
+    if (a.node.op() != Op::Load) return false;
+    const ViewArg& view = a.node.view_arg();
+    for (size_t i = 0; i < view.shape.size(); ++i) {
+      const UOp& index = a.node.src(i + 1);
+      const RangeSet free = table_.free[sources(a.place)[i + 1]];
+      if (!(free & lanes_) || !(free & loops_) || view.shape[i] == kSymbolicDim) continue;
+      const Interval all = bounds(index);
+      // The last of a range's tiles is walked apart.
+      const bool is_tile =
+          std::ranges::any_of(cut_, [&](RangeSet of) { return (of & ~free) == 0; });
+      if (all.lo < 0 || (all.hi >= view.shape[i] && !is_tile)) return true;
+    }
+    return false;
   }
 
   void load(Nest& nest, const Value& v) {
@@ -413,7 +470,8 @@ class Estimator {
     const int64_t stride = lane_stride(a);
     if (stride == 0 || stride == 1 || stride == -1) {
       const bool is_line = stride != 0 && lanes * bytes_of(dtype) >= kLine;
-      at(Resource::Loads) += n * full * (is_line ? kLoadedAcross : kLoaded);
+      at(Resource::Loads) +=
+          n * (units(lanes, dtype) * kLoaded + (is_line ? full * (kLoadedAcross - kLoaded) : 0));
       at(Resource::Issue) += n * full * kIssued * (stride == -1 ? 2 : 1);
       if (stride == 0 && a.inside_reduction)
         at(Resource::Arithmetic) += n * share_asked(a) * kAsked;
@@ -421,15 +479,20 @@ class Estimator {
     } else if (stride != kOpaqueStride &&
                are_picked(std::abs(stride), static_cast<int64_t>(lanes), v.node.dtype().bytes())) {
       const double registers = full * static_cast<double>(std::abs(stride));
-      at(Resource::Loads) += n * registers * kLoadedAcross;
-      at(Resource::Arithmetic) += n * registers * kPermuted;
+      const double parts = units(lanes, dtype) * static_cast<double>(std::abs(stride));
+      at(Resource::Loads) += n * (parts * kLoaded + registers * (kLoadedAcross - kLoaded));
+      at(Resource::Arithmetic) += n * (parts - units(lanes, dtype)) * kPermuted;
       at(Resource::Issue) += n * registers * 2 * kIssued;
+      if (has_changing_mask(a)) {
+        at(Resource::Arithmetic) += n * registers * kMaskMade;
+        at(Resource::Issue) += n * registers * kMaskIssued * kIssued;
+      }
       repeat(v, 2 * registers);
     } else {
-      const double price = stride == kOpaqueStride ? kGatheredLane : kInsertedLane;
+      const bool is_opaque = stride == kOpaqueStride;
       at(Resource::Loads) += n * lanes * kLoaded;
-      at(Resource::Arithmetic) += n * lanes * price;
-      at(Resource::Issue) += n * lanes * 2 * price * kIssued;
+      at(Resource::Arithmetic) += n * lanes * (is_opaque ? kGatheredLane : kInsertedLane);
+      at(Resource::Issue) += n * lanes * (is_opaque ? kGatherIssued : kInsertIssued) * kIssued;
       repeat(v, 2 * lanes);
     }
     nest.touched.push_back(&a);
@@ -464,8 +527,8 @@ class Estimator {
     const DType dtype = u.node.src(1).dtype();
     repeat(u, lane_stride(a) == 0 || lane_stride(a) == 1 ? 1 : 2 * lanes_of(u));
     // All values of a block are made before the first is stored.
-    const double live = product(u.free & unrolled_) * vectors(u, dtype);
-    spill(turns(nest), live);
+    const double full = vectors(u, dtype);
+    spill(turns(nest), product(u.free & unrolled_) * full, units(lanes_of(u), dtype) / full);
     write(times(nest, u), lanes_of(u), dtype, lane_stride(a), rows_across(a));
     nest.touched.push_back(&a);
   }
@@ -479,14 +542,14 @@ class Estimator {
   }
 
   void write(double n, double lanes, DType dtype, int64_t stride, double rows) {
-    const double full = registers(lanes, dtype);
+    const double full = registers(lanes, dtype), parts = units(lanes, dtype);
     if (stride == 0 || stride == 1) {
-      at(Resource::Stores) += n * full * kStored;
+      at(Resource::Stores) += n * parts * kStored;
       at(Resource::Issue) += n * full * kIssued;
     } else if (weaves(target_) && dtype.bytes() == kWovenBytes &&
                are_woven(static_cast<int64_t>(rows), static_cast<int64_t>(lanes), stride)) {
-      at(Resource::Stores) += n * full * kStored;
-      at(Resource::Arithmetic) += n * full * (rows - 1) * kPermuted;
+      at(Resource::Stores) += n * parts * kStored;
+      at(Resource::Arithmetic) += n * parts * (rows - 1) * kPermuted;
       at(Resource::Issue) += n * full * rows * kIssued;
     } else {
       // What is left of rows that fill squares fills a lower one; few are stored lane by lane.
@@ -500,7 +563,7 @@ class Estimator {
       const double moved =
           n / rows * (whole * moves(most, lanes, full) + (is_last ? moves(rest, lanes, full) : 0));
       at(Resource::Stores) += (squares + apart) * lanes * kStored;
-      at(Resource::Arithmetic) += moved * kTurned + apart * lanes * kExtractedLane;
+      at(Resource::Arithmetic) += moved * kTurned * parts / full + apart * lanes * kExtractedLane;
       at(Resource::Issue) += (squares * lanes + moved + apart * lanes * 2) * kIssued;
     }
   }
@@ -518,10 +581,10 @@ class Estimator {
   }
 
   // What of so many values at once no register has is stored and loaded again.
-  void spill(double times, double live) {
+  void spill(double times, double live, double units_of_each) {
     const double spilled = std::max(0.0, live + kBeside - target_.vector_registers);
-    at(Resource::Loads) += times * spilled * kSpilled;
-    at(Resource::Stores) += times * spilled * kSpilled;
+    at(Resource::Loads) += times * spilled * units_of_each * kSpilled;
+    at(Resource::Stores) += times * spilled * units_of_each * kSpilled;
     at(Resource::Issue) += times * spilled * 2 * kIssued;
   }
 
@@ -535,10 +598,10 @@ class Estimator {
     for (size_t i = 0; i < kernel_.ranges.size(); ++i)
       if ((own & bit(i)) && kernel_.ranges[i].kind == RangeKind::Unroll) repeated |= bit(i);
     const double sums = product(all & unrolled_ & ~repeated) * full;
-    const double n = turns(nest) * product(all & unrolled_) * full;
-    at(Resource::Issue) += n * kIssued;
-    at(Resource::Arithmetic) += n * kMultiplied;
-    spill(turns(nest) * product(repeated), sums);
+    const double n = turns(nest) * product(all & unrolled_), parts = units(lanes, dtype);
+    at(Resource::Issue) += n * full * kIssued;
+    at(Resource::Arithmetic) += n * parts * kMultiplied;
+    spill(turns(nest) * product(repeated), sums, parts / full);
     const double steps = product(own & loops_) * product(repeated);
     const double outside = turns(nest) / product(own & loops_);
     const double ahead = std::max(1.0, kAhead / (steps * sums * 2));
@@ -548,10 +611,11 @@ class Estimator {
       double inside = 1;
       while (last > 0 && (own & bit(nest.loops[last - 1]))) inside *= extent(nest.loops[--last]);
       const double added = turns(nest) / inside * sums;
-      at(Resource::Loads) += added * kLoadedAcross;
-      at(Resource::Stores) += added * kStored;
+      const double pieces = added * parts / full;
+      at(Resource::Loads) += pieces * kLoaded + added * (kLoadedAcross - kLoaded);
+      at(Resource::Stores) += pieces * kStored;
       at(Resource::Issue) += added * 3 * kIssued;
-      at(Resource::Arithmetic) += added * kMultiplied;
+      at(Resource::Arithmetic) += pieces * kMultiplied;
     }
     if (own & lanes_) {
       const double results = outside * product(u.free & unrolled_);
@@ -590,17 +654,18 @@ class Estimator {
         axes.add(std::abs(static_cast<double>(stride)), extent(i));
     }
     Footprint out;
-    double others = 1;  // runs
-    double span = 1;    // from the first element to the last, of what is one run so far
+    double span = 1;  // from the first element to the last, of what is one run so far
+    Places runs;
     for (const Axis& axis : axes.sorted()) {
       const double gap = axis.stride * bytes;
-      if (others == 1 && axis.stride <= span + (gap < kLine ? kLine / bytes : 0)) {
+      if (runs.empty() && axis.stride <= span + (gap < kLine ? kLine / bytes : 0)) {
         span += axis.stride * (axis.extent - 1);
-      } else {
-        others *= axis.extent;
-        out.apart = std::gcd(out.apart, static_cast<int64_t>(std::min(gap, kCounted)));
+        continue;
       }
+      out.apart = std::gcd(out.apart, static_cast<int64_t>(std::min(gap, kCounted)));
+      runs.add(axis);
     }
+    const double others = runs.count();
     const double lines = std::ceil(span * bytes / kLine);
     out.run = lines;
     out.is_near = lines >= kNearLines || others * opaque == 1;
@@ -644,11 +709,15 @@ class Estimator {
       double turns = 1;
       for (size_t d = 0; d + 1 < fits; ++d) turns *= extent(nest.loops[d]);
       const bool is_crowded = fits == depth && !fits_at(depth);
-      if (is_crowded) turns *= extent(nest.loops[fits - 1]);
       double all = 0;
       for (size_t k = 0; k < count; ++k) {
-        const Footprint& one = of[(is_crowded ? fits : fits - 1) * count + k];
-        all += one.bytes * (!is_far || of[(fits - 1) * count + k].is_near ? 1 : kFarLine);
+        const Footprint& walked = of[(fits - 1) * count + k];
+        // What shares its sets with itself is not there any more when a step comes back to it.
+        const Footprint& step = of[fits * count + k];
+        const bool is_lost =
+            is_crowded && way && step.room(way) > static_cast<double>(capacity) * kUsable;
+        const double bytes = is_lost ? step.bytes * extent(nest.loops[fits - 1]) : walked.bytes;
+        all += bytes * (!is_far || walked.is_near ? 1 : kFarLine);
       }
       return all * turns;
     };
@@ -659,7 +728,7 @@ class Estimator {
 
   Estimate sum() {
     Estimate out;
-    const double cycle = 2.0 * target_.vector_bytes / 4 / target_.fma_rate;
+    const double cycle = 2.0 * unit_bytes_ / 4 / target_.fma_rate;
     for (size_t i = 0; i < kResources; ++i) out.each[i] = cycles_[i] * cycle;
     out.each[static_cast<size_t>(Resource::Level2)] = totals_.level2 / target_.l2_bandwidth;
     out.each[static_cast<size_t>(Resource::Level3)] = totals_.level3 / target_.l3_bandwidth;
@@ -683,6 +752,7 @@ class Estimator {
   const Kernel& kernel_;
   const Machine& target_;
   const AccessTable table_;
+  const int32_t unit_bytes_;
   std::vector<RangeSet> cut_;  // of tiles of which the last does not fit, each with those around it
   std::vector<Closure> closures_;
   // By place:

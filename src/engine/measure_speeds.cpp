@@ -28,6 +28,9 @@ constexpr int64_t kCopiedMax = 64 << 20;
 // Less of a difference is what neighbours make.
 constexpr int kConfirmations = 3;
 constexpr double kClearLoss = 1.15, kClearGain = 1.25;
+// Where vectors of half the width compute more than this of what wide ones do, a unit has that
+// half.
+constexpr double kOfHalves = 0.75;
 
 class Speeds {
  public:
@@ -45,7 +48,8 @@ class Speeds {
   double seconds(const UOp& value) { return seconds(value, machine_); }
   double reading_rate(int64_t bytes);
   CopyingRates copying_rates(int64_t bytes);
-  double fma_rate();
+  double fma_rate(const Machine& machine);
+  int32_t unit_bytes(double fma_rate);
 
   Graph graph_;
   Backend& backend_;
@@ -98,12 +102,19 @@ CopyingRates Speeds::copying_rates(int64_t bytes) {
 }
 
 // Multiply-adds a second of a product of matrices.
-double Speeds::fma_rate() {
+double Speeds::fma_rate(const Machine& machine) {
   const Shape all{kM, kN, kK};
   const UOp a = make_reshape(buffer({kM, kK}), {kM, 1, kK});
   const UOp b = make_reshape(make_permute(buffer({kK, kN}), {1, 0}), {1, kN, kK});
   const UOp sum = make_reduce(mul(make_expand(a, all), make_expand(b, all)), Op::Add, {2});
-  return static_cast<double>(kM * kN * kK) / seconds(sum);
+  return static_cast<double>(kM * kN * kK) / seconds(sum, machine);
+}
+
+int32_t Speeds::unit_bytes(double fma_rate) {
+  Machine narrow = machine_;
+  narrow.vector_bytes /= 2;
+  const bool computes_halves = this->fma_rate(narrow) > fma_rate * kOfHalves;
+  return computes_halves ? narrow.vector_bytes : machine_.vector_bytes;
 }
 
 Rates Speeds::measure() {
@@ -121,7 +132,8 @@ Rates Speeds::measure() {
         found.bypass_bytes)
       found.bypass_bytes = usual;
   found.memory_bandwidth = found.bypass_bytes != 0 ? large.past : large.through;
-  found.fma_rate = fma_rate();
+  found.fma_rate = fma_rate(machine_);
+  found.unit_bytes = unit_bytes(found.fma_rate);
   return found;
 }
 
@@ -133,8 +145,9 @@ std::optional<Rates> read_speeds(std::string_view kept, Rates rates) {
     *rate = in.number<double>();
     if (!(*rate > 0)) return std::nullopt;
   }
+  rates.unit_bytes = in.number<int32_t>();
   rates.bypass_bytes = in.number<int64_t>();
-  if (rates.bypass_bytes < 0) return std::nullopt;
+  if (rates.unit_bytes <= 0 || rates.bypass_bytes < 0) return std::nullopt;
   return in.at_end() ? std::optional(rates) : std::nullopt;
 }
 
@@ -144,6 +157,7 @@ std::string written_speeds(const Rates& rates) {
       .number(rates.l3_bandwidth)
       .number(rates.memory_bandwidth)
       .number(rates.fma_rate)
+      .number(rates.unit_bytes)
       .number(rates.bypass_bytes)
       .result();
 }

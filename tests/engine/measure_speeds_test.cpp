@@ -125,9 +125,9 @@ TEST_F(MeasureSpeeds, AKnownProcessorIsImitated) {
 }
 
 TEST_F(MeasureSpeeds, AnUnknownNameListsTheKnown) {
-  testing::expect_failure(testing::failure_of([&] { make_backend(flags("i486")); }),
-                          Status::InvalidArgument,
-                          {"processor \"i486\"", "auto, measure, zen5, emeraldrapids, skylake"});
+  testing::expect_failure(
+      testing::failure_of([&] { make_backend(flags("i486")); }), Status::InvalidArgument,
+      {"processor \"i486\"", "auto, measure, zen5, zen4, emeraldrapids, skylake"});
 }
 
 TEST(Processors, AreToldByVendorFamilyAndModel) {
@@ -135,6 +135,8 @@ TEST(Processors, AreToldByVendorFamilyAndModel) {
   EXPECT_EQ(find_processor("GenuineIntel", 6, 0x6A), nullptr);
   EXPECT_EQ(find_processor("AuthenticAMD", 26, 2), find_processor("zen5"));
   EXPECT_EQ(find_processor("AuthenticAMD", 26, 0x24), nullptr) << "has narrower units";
+  EXPECT_EQ(find_processor("AuthenticAMD", 25, 0x11), find_processor("zen4"));
+  EXPECT_EQ(find_processor("AuthenticAMD", 25, 0x01), nullptr) << "Zen 3";
   EXPECT_EQ(find_processor("AuthenticAMD", 6, 0x55), nullptr);
 }
 

@@ -18,7 +18,7 @@ inline constexpr double kRunsOnce = 1;
 
 // How many times less a form must be estimated to take before it has the place of one that was
 // measured to be good: the first strategies' lists, a join.  Estimates err.
-inline constexpr double kClearly = 1.6;
+inline constexpr double kClearly = 1.25;
 
 std::vector<Option> choose_options(const Kernel& kernel, const Machine& target);
 

@@ -22,6 +22,8 @@ constexpr int64_t kElementsMin = 1024;
 // Of so many vectors of columns another is a small part.
 constexpr int64_t kVectorsMany = 12;
 constexpr int64_t kFewRows = 3;
+// A vector of more than that part of a whole one's lanes is filled well enough.
+constexpr int64_t kVectorParts = 4;
 // Sums at once: each waits four cycles for itself, and two are begun in one.
 constexpr int64_t kSumsBeside = 8;
 
@@ -108,6 +110,7 @@ class Operand {
   // False where something that matters is no number.
   bool find_axes(const View& view, const UOp& other) {
     int64_t columns = 0;
+    std::optional<size_t> few;
     for (size_t i = 0; i < view.shape.size(); ++i) {
       if (view.shape[i].is(1)) continue;
       if (view.strides[i].is(0)) {
@@ -126,12 +129,19 @@ class Operand {
       }
       // Columns share what the other operand has; else (depthwise) it has elements for each.
       const bool shared = repeats(other, i);
+      if (shared && size < lanes() && size > lanes() / kVectorParts) few = i;
       if (size < lanes() || (is_shared_ && !shared)) continue;
       if (size > columns || (shared && !is_shared_)) {
         columns = size;
         columns_axis_ = i;
         is_shared_ = shared;
       }
+    }
+    // A part of a vector's lanes that share a load take less than lanes that each have their own
+    // (groups of channels).
+    if (columns > 0 && !is_shared_ && few) {
+      columns_axis_ = *few;
+      is_shared_ = true;
     }
     return true;
   }
@@ -157,7 +167,7 @@ class Operand {
   int64_t block(int64_t columns) const {
     if (!is_shared_) return columns;
     const bool is_narrow = value_.dtype().bytes() * word_ < lane_bytes_;
-    for (const int64_t vectors : {4, 2, 1}) {
+    for (const int64_t vectors : {4, 2, 3, 1}) {
       if (vectors == 4 && (!is_narrow || rows_ > kFewRows)) continue;
       const bool is_padded =
           vectors == 1 && rows_ < kSumsBeside && columns >= kVectorsMany * lanes();
