@@ -74,6 +74,29 @@ TEST(MatrixChoice, WhatIsProposedComputesTheProduct) {
   }
 }
 
+// Tiles whose operands are copied ahead, and whose rows a thread reads at once.
+TEST(MatrixChoice, TilesOfFloat32AreCopiedAheadAndComputeTheProduct) {
+  const tiny::Machine machine = machine_like("a100");
+  const Product p{70, 100, 50, kFloat32};
+  Graph graph;
+  const Kernel kernel = prepare_kernel(kernel_of(graph, p), machine);
+  int tried = 0;
+  std::set<std::string> rooms;
+  for (const Proposal& proposal : all_proposals(Seen(kernel, machine, 1))) {
+    if (proposal.strategy != "shared tiles") continue;
+    const std::string options = to_text(proposal.made.options);
+    const size_t at = options.find("PIPELINE");
+    rooms.insert(at == std::string::npos ? "" : options.substr(options.rfind(' ')));
+    const Generated g = generated(p, options);
+    EXPECT_TRUE(interprets(g, p)) << options;
+    if (tried++ % 4 == 0) {
+      EXPECT_EQ(emulation_fails(g, p, 1), "") << options;
+    }
+  }
+  EXPECT_GT(tried, 8);
+  EXPECT_EQ(rooms, (std::set<std::string>{"", " 2", " 3"}));
+}
+
 // What a search tries from a list with a product of matrices: other numbers of rooms, from one (no
 // PIPELINE) on, and other orders of pieces in the lines that are shared.
 TEST(MatrixChoice, ASearchTriesOtherRoomsAndSwizzles) {

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "render/access_alignment.h"
 #include "render/index_width.h"
+#include "render/ptx/adjacent_loads.h"
 #include "render/ptx/arithmetic.h"
 #include "render/ptx/groups.h"
 #include "render/ptx/memory.h"
@@ -26,6 +27,7 @@ class Kernel {
       : program_(program),
         has_copies_(has_copies),
         alignment_(program),
+        adjacent_(program, alignment_),
         width_(program),
         values_(program.ops.size()),
         spaces_(program.ops.size()),
@@ -143,8 +145,26 @@ class Kernel {
       case Op::Prefetch:  // what stalls a thread is hidden by others
         return;
       default:
+        if (adjacent_.is_taken(at)) return;
+        if (const std::vector<LinearId>& loads = adjacent_.together(at); !loads.empty())
+          return load_together(loads);
         values_[at] = result(at, op);
-        for (Operand& l : values_[at]) l = settled(at, out_.fixed(l));
+        settle(at);
+    }
+  }
+  void settle(LinearId at) {
+    for (Operand& l : values_[at]) l = settled(at, out_.fixed(l));
+  }
+
+  // Elements that lie side by side, by one access.
+  void load_together(const std::vector<LinearId>& loads) {
+    const DType element = program_.ops[loads.front()].dtype;
+    Access access = access_of(loads.front(), element.with_lanes(std::ssize(loads)));
+    access.stride = 1;
+    const Value lanes = load(out_, access, Value());
+    for (size_t l = 0; l < loads.size(); ++l) {
+      values_[loads[l]] = {lanes[l]};
+      settle(loads[l]);
     }
   }
 
@@ -465,6 +485,7 @@ class Kernel {
   const LinearProgram& program_;
   const bool has_copies_;  // that run beside the thread
   AccessAlignment alignment_;
+  AdjacentLoads adjacent_;
   IndexWidth width_;
   std::vector<Value> values_;
   std::vector<Space> spaces_;
