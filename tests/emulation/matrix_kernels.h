@@ -50,7 +50,7 @@ inline tiny::Machine matrix_machine() {
   tiny::Machine machine(generic_target(16));
   machine.name = "warps";
   machine.group.threads = 1024;
-  machine.group.shared_bytes = 48 << 10;
+  machine.group.shared_bytes = 163 << 10;  // an A100's
   machine.group.argument_alignment = 256;
   machine.group.matrices = matrices_of(80, true);
   return machine;

@@ -355,8 +355,19 @@ class Kernel {
         return GroupFolds(out_, program_, fold_memory_)
             .fold(static_cast<Op>(op.aux), to, static_cast<uint32_t>(op.imm), x[0]);
       default:
+        if (divides_positive(op))
+          return arithmetic(out_, op.op, narrow ? kUInt32 : kUInt64, x[0], x[1], x[2]);
         return arithmetic(out_, op.op, from, x[0], x[1], x[2]);
     }
+  }
+
+  // Whether an index that is not negative is divided by one that is positive: by the shorter steps
+  // of unsigned numbers, whose quotients and remainders are the same.
+  bool divides_positive(const LinearOp& op) const {
+    const bool is_division = op.op == Op::FloorDiv || op.op == Op::FloorMod ||
+                             op.op == Op::TruncDiv || op.op == Op::TruncMod;
+    return is_division && op.dtype.scalar == ScalarType::Int64 && op.dtype.lanes == 1 &&
+           width_.interval(op.src[0]).lo >= 0 && width_.interval(op.src[1]).lo > 0;
   }
 
   Value constants(const LinearOp& op) {
