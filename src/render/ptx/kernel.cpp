@@ -33,7 +33,9 @@ class Kernel {
         spaces_(program.ops.size()),
         labels_(program.ops.size()),
         own_shared_(round_up(program.shared_bytes, kLocalAlignment)),
-        shared_(own_shared_ + fold_bytes(program)) {}
+        shared_(own_shared_ + fold_bytes(program)) {
+    out_.has_bfloat = has_copies;  // both came with sm_80
+  }
 
   Entry entry() {
     begin();
