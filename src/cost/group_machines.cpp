@@ -7,7 +7,7 @@ namespace {
 constexpr GroupMachine kGroupMachines[] = {
     // NVIDIA H100 Tensor Core GPU Architecture (white paper), SXM5: 132 multiprocessors of 128
     // lanes of float32 at 1.98 GHz (67 TFLOPS), 65,536 registers, 228 KB of shared memory of which
-    // a group may have 227 (48 without asking), 50 MB of second-level cache, 3.35 TB/s.  CUDA C++
+    // a group may have 227, 50 MB of second-level cache, 3.35 TB/s.  CUDA C++
     // Programming Guide, compute capability 9.0: 2048 threads and 32 groups of a multiprocessor, 32
     // banks.  A100 Tensor Core GPU Architecture: 5,120 bytes a cycle from the second level, of
     // which the H100's paper says no other.  Z. Jia et al., Dissecting the NVIDIA Volta GPU
@@ -17,7 +17,7 @@ constexpr GroupMachine kGroupMachines[] = {
     // 989 TFLOPS of 16 bits, of which those that are made for Ampere reach 65% (fast.cu's ladder).
     {.name = "h100",
      .limits = {.threads = 1024,
-                .shared_bytes = 48 << 10,
+                .shared_bytes = 227 << 10,
                 .warp = 32,
                 .access_bytes = 16,
                 .banks = 32,
@@ -43,12 +43,13 @@ constexpr GroupMachine kGroupMachines[] = {
                              .barrier_seconds = 10e-9}}},
     // NVIDIA A100 Tensor Core GPU Architecture (white paper), SXM4 with 40 GB: 108 multiprocessors
     // of 64 lanes of float32 at 1.41 GHz (19.5 TFLOPS), 312 TFLOPS in products of matrices of 16
-    // bits, 164 KB of shared memory, 40 MB of second-level cache of 5,120 bytes a cycle, 1.555
+    // bits, 164 KB of shared memory (a group's 163), 40 MB of second-level cache of 5,120 bytes a
+    // cycle, 1.555
     // TB/s.
     // The rest as above.
     {.name = "a100",
      .limits = {.threads = 1024,
-                .shared_bytes = 48 << 10,
+                .shared_bytes = 163 << 10,
                 .warp = 32,
                 .access_bytes = 16,
                 .banks = 32,

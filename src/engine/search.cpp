@@ -30,8 +30,10 @@ constexpr int kShortRuns = 24;
 constexpr int kFinalRoundsMin = 6;
 constexpr int kFinalRoundsMax = 60;
 constexpr double kFinalSeconds = 0.3;
-constexpr double kFirstShare = 0.6;  // of the time, for the climb from the cost model's list
-constexpr size_t kBatch = 8;         // compiled at once
+constexpr double kFirstShare = 0.6;   // of the time, for the climb from the cost model's list
+constexpr double kStartsShare = 0.2;  // of the time, for what else was proposed
+constexpr size_t kOtherStarts = 24;   // one for each form and size that a row of strategies has
+constexpr size_t kBatch = 8;          // compiled at once
 
 using List = std::vector<Option>;
 
@@ -71,7 +73,8 @@ class Search {
   List plain_list(const Candidate& chosen);
   std::vector<Candidate> try_all(const std::vector<List>& lists, const Candidate& parent,
                                  double until);
-  Candidate climb(Candidate start, double until);
+  Candidate climb(std::vector<Candidate> beam, double until);
+  void keep_best(std::vector<Candidate>& beam) const;
   void play_off(std::vector<Candidate>& all);
   void tell(size_t from, size_t to, const Candidate& best) const;
   void tell_candidate(const Candidate& candidate) const;
@@ -169,17 +172,20 @@ std::vector<Candidate> Search::try_all(const std::vector<List>& lists, const Can
   return timed;
 }
 
-Candidate Search::climb(Candidate start, double until) {
-  std::vector<Candidate> beam;
-  beam.push_back(std::move(start));
+void Search::keep_best(std::vector<Candidate>& beam) const {
+  sort_stable(beam, [](const Candidate& a, const Candidate& b) { return a.seconds < b.seconds; });
+  beam.resize(std::min(beam.size(), static_cast<size_t>(limits_.width)));
+}
+
+Candidate Search::climb(std::vector<Candidate> beam, double until) {
+  keep_best(beam);
   while (spent() < until) {
     const std::vector<List> lists = expand(beam);
     const double before = beam.front().seconds;
     std::vector<Candidate> timed = try_all(lists, beam.front(), until);
     const size_t count = timed.size();
     std::move(timed.begin(), timed.end(), std::back_inserter(beam));
-    sort_stable(beam, [](const Candidate& a, const Candidate& b) { return a.seconds < b.seconds; });
-    beam.resize(std::min(beam.size(), static_cast<size_t>(limits_.width)));
+    keep_best(beam);
     tell(lists.size(), count, beam.front());
     if (before < beam.front().seconds * kGainMin) break;
   }
@@ -270,19 +276,34 @@ List Search::plain_list(const Candidate& chosen) {
 
 SearchResult Search::run() {
   SearchResult result;
-  std::vector<Candidate> all = start(choose_options(prepared(), machine()));
+  const OptimisedKernel chosen_by_cost = optimise(prepared(), machine());
+  std::vector<Candidate> all = start(chosen_by_cost.options);
   if (all.empty()) return result;
   const Candidate first = all.front();
   chosen_seconds_ = first.seconds;
   if (place_.observer.tells(1))
     place_.observer.tell(cat("search for the optimisations of ", kernel_.name, ", width ",
-                             limits_.width, ", from the cost model's and from none",
+                             limits_.width, ", from what is proposed and from none",
                              runs_ <= kRunsOnce ? ", for one run" : "", ":\n"));
   tell(1, 1, first);
-  all.push_back(climb(first, limits_.seconds * kFirstShare));
+  // Estimates err: what else was proposed (a product of matrices, rows that are shared) is a start
+  // too, the better ones by the estimate first.
+  std::vector<Candidate> beam{first};
+  std::vector<ProposalNote> proposed = chosen_by_cost.proposed;
+  sort_stable(proposed, [](const ProposalNote& a, const ProposalNote& b) {
+    return a.cost.seconds < b.cost.seconds;
+  });
+  std::vector<List> others;
+  for (ProposalNote& one : proposed)
+    if (!one.is_taken) others.push_back(std::move(one.options));
+  others.resize(std::min(others.size(), kOtherStarts));
+  for (Candidate& c : try_all(others, first, limits_.seconds * kStartsShare))
+    beam.push_back(std::move(c));
+  if (!others.empty()) tell(others.size(), beam.size() - 1, beam.front());
+  all.push_back(climb(std::move(beam), limits_.seconds * kFirstShare));
   for (Candidate& plain : start(plain_list(first))) {
     tell(1, 1, plain);
-    all.push_back(climb(std::move(plain), limits_.seconds));
+    all.push_back(climb({std::move(plain)}, limits_.seconds));
   }
   std::erase_if(all, [&](const Candidate& c) { return c.seconds > first.seconds * kNearSeconds; });
   play_off(all);

@@ -1,6 +1,7 @@
 // BEAM: the optimisations of one kernel, found by trying them.
 //
-//   Starts    the cost model's list, and no options at all; each climbs on its own
+//   Starts    the cost model's list with the others that strategies propose, and no options at
+//             all; these climb on their own
 //   A step    every list that differs by one change or one more step (codegen/options/actions.h)
 //   from one
 //             of the `width` best so far is compiled and timed; equal code is timed once

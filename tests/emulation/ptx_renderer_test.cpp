@@ -45,6 +45,57 @@ TEST(PtxRenderer, RandomProgramsGiveTheBitsOfTheNaiveEvaluator) {
   }
 }
 
+// Elements that lie side by side, each loaded by itself, as a thread reads its rows of a tile: from
+// an address that is a multiple of 16 bytes at once, from others by less, and not beyond a store.
+LinearProgram rows_of_a_thread(int64_t first, DType element, int64_t count, bool has_store) {
+  LinearProgram p;
+  p.name = "rows";
+  p.params = {{element, true, false, 16}, {element, true, true, 16}};
+  const LinearId in = p.add(Op::Param, kAddress, {}, 0), out = p.add(Op::Param, kAddress, {}, 1);
+  const LinearId zero = p.add(Op::Const, kInt64, {}, 0);
+  const int64_t size = element.bytes();
+  std::vector<LinearId> loads;
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t at = (i * 3 + 1) % count;  // not in the order of their addresses
+    loads.push_back(p.add(Op::Load, element, {out, zero}, (first + at) * size));
+    const LinearId added = p.add(Op::Load, element, {in, zero}, (first + at) * size);
+    loads.back() = p.add(Op::Add, element, {loads.back(), added});
+    if (has_store) p.add(Op::Store, kVoid, {out, zero, loads.back()}, (first + at) * size);
+  }
+  if (!has_store)
+    for (int64_t i = 0; i < count; ++i)
+      p.add(Op::Store, kVoid, {out, zero, loads[static_cast<size_t>(i)]},
+            (first + (i * 3 + 1) % count) * size);
+  return p;
+}
+
+size_t count_of(const std::string& text, std::string_view what) {
+  size_t n = 0;
+  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++n;
+  return n;
+}
+
+TEST(PtxRenderer, ElementsSideBySideAreLoadedAtOnce) {
+  for (const DType element : {kFloat32, kInt64, kUInt8, kInt16})
+    for (const int64_t count : {2, 4, 5, 8, 16})
+      for (const int64_t first : {0, 1, 2, 4})
+        for (const bool has_store : {false, true}) {
+          const LinearProgram p = rows_of_a_thread(first, element, count, has_store);
+          LinearBuffers expected(p, 7), got(p, 7);
+          KernelArgs args = expected.args();
+          naive::run(p, args);
+          run_emulated(p, got.args(), "sm_80", 1);
+          ASSERT_EQ(difference(p, expected, got), "") << to_string(p);
+        }
+  const auto vectors = [](const LinearProgram& p) {
+    return count_of(render_ptx(p, ptx_target(80)).text, "ld.global.v");
+  };
+  EXPECT_EQ(vectors(rows_of_a_thread(0, kFloat32, 4, false)), 2U);
+  EXPECT_EQ(vectors(rows_of_a_thread(4, kFloat32, 4, false)), 2U);
+  EXPECT_EQ(vectors(rows_of_a_thread(1, kFloat32, 4, false)), 2U) << "two of the four";
+  EXPECT_EQ(vectors(rows_of_a_thread(0, kFloat32, 4, true)), 0U) << "each may have been stored";
+}
+
 // Each thread folds what it has read, then that with what it has read, and stores one of them.
 LinearProgram folding(std::mt19937_64& rng) {
   static constexpr int64_t kSizes[] = {1, 2, 3, 4, 5, 6, 8, 16, 32, 64, 128, 256, 1024};

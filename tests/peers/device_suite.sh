@@ -22,7 +22,7 @@ rm -f "$folder"/*
 suite() {
   on=$1
   shift
-  "$@" "$tiny" test "$data/node" --filter "$filter" --device "$on" --no-cache --json \
+  "$@" "$tiny" test "$data/node" --filter "$filter" --device "$on" --no-cache --case-timeout 400 --json \
     > "$folder/$on.jsonl" 2> "$folder/$on.messages" || true
   grep -o '"name":"[^"]*","category":"[^"]*","result":"pass"' "$folder/$on.jsonl" | cut -d '"' -f 4 |
     grep -v "^test_\(string\|strnormalizer\|regex\)_" | sort > "$folder/$on.txt"

@@ -487,6 +487,42 @@ LinearProgram faulty_program() {
   return p;
 }
 
+// Another library of the process has the same primary context: it finds its context current and
+// its memory as it was whatever ours does, and either may go first.
+TEST_F(CudaTest, AnotherLibraryMayHaveThePrimaryContextToo) {
+  using cuda::Result;
+  const auto retain = fake_.function<Result (*)(CUctx_st**, int)>("cuDevicePrimaryCtxRetain");
+  const auto release = fake_.function<Result (*)(int)>("cuDevicePrimaryCtxRelease_v2");
+  const auto push = fake_.function<Result (*)(CUctx_st*)>("cuCtxPushCurrent_v2");
+  const auto pop = fake_.function<Result (*)(CUctx_st**)>("cuCtxPopCurrent_v2");
+  const auto get_current = fake_.function<Result (*)(CUctx_st**)>("cuCtxGetCurrent");
+  const auto allocate = fake_.function<Result (*)(uint64_t*, size_t)>("cuMemAlloc_v2");
+  const auto give_back = fake_.function<Result (*)(uint64_t)>("cuMemFree_v2");
+  ASSERT_EQ(fake_.function<Result (*)(unsigned)>("cuInit")(0), cuda::kSuccess);
+  CUctx_st *others = nullptr, *current = nullptr;
+  ASSERT_EQ(retain(&others, 0), cuda::kSuccess);
+  ASSERT_EQ(push(others), cuda::kSuccess);
+  uint64_t memory = 0;
+  ASSERT_EQ(allocate(&memory, 64), cuda::kSuccess);
+  const auto works = [&] {
+    Adding one(add_number(device()), buffer(device(), {1, 2, 3}), buffer(device(), {0, 0, 0}), 5);
+    device().launch(nullptr, one.launch, kNever);
+    EXPECT_EQ(values_in(device(), *one.out), Values({6, 7, 8}));
+  };
+  works();
+  EXPECT_EQ(get_current(&current), cuda::kSuccess);
+  EXPECT_EQ(current, others);
+  device_.reset();
+  EXPECT_EQ(get_current(&current), cuda::kSuccess);
+  EXPECT_EQ(current, others) << "still retained by the other";
+  EXPECT_EQ(give_back(memory), cuda::kSuccess) << "its memory was not ours to free";
+  // Now the other goes first.
+  works();
+  ASSERT_EQ(pop(&current), cuda::kSuccess);
+  ASSERT_EQ(release(0), cuda::kSuccess);
+  works();
+}
+
 TEST_F(CudaTest, AKernelThatFaultsLosesItsDeviceAlone) {
   is_lost_ = true;
   const Setting devices("FAKE_CUDA_DEVICES", "2");

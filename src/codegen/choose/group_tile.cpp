@@ -25,14 +25,16 @@ constexpr TileSizes kTiles[] = {
     {128, 128, 8, 8, 16}, {64, 128, 4, 8, 16}, {128, 64, 8, 4, 16}, {64, 64, 4, 4, 16},
     {32, 64, 2, 4, 16},   {64, 32, 4, 2, 16},  {32, 32, 2, 2, 16},
 };
-constexpr int64_t kPadding = 4;  // elements a row, so that rows begin in other banks: an access
+constexpr int64_t kPadding = 4;     // elements a row, so that rows begin in other banks: an access
+constexpr int64_t kRowsBeside = 4;  // 16 bytes of float32
+constexpr int64_t kRooms[] = {1, 2, 3};  // of what is shared
 
 class Tiler {
  public:
   Tiler(const Seen& seen, const GroupProduct& product, const TileSizes& sizes)
       : seen_(seen), product_(product), sizes_(sizes), edit_(seen.kernel, seen.machine) {}
 
-  bool run() {
+  bool run(int64_t rooms) {
     std::vector<int64_t> launched;
     for (const KernelRange& r : seen_.kernel.ranges) launched.push_back(r.range.int_arg());
     const int64_t first = edit_.now().next_range_number();
@@ -45,8 +47,9 @@ class Tiler {
     if (!order_steps()) return false;
     for (const int64_t param : product_.params)
       if (!share(param)) return false;
-    return deal(tile_column_, 0, threads_of_columns(), lanes()) &&
-           deal(tile_row_, 1, threads_of_rows(), 1);
+    if (!deal(tile_column_, 0, threads_of_columns(), lanes()) || !deal_rows()) return false;
+    if (rooms == 1) return true;
+    return edit_.add(Option{OptionKind::Pipeline, place_, rooms, {}, 0, false});
   }
 
   const Kernel& now() const { return edit_.now(); }
@@ -115,6 +118,23 @@ class Tiler {
     if (fill.size() > 1) edit_.deal(fill[1], 1, threads_of_rows(), 1);
   }
 
+  // A thread's rows lie in groups side by side, whose operand it reads at once.
+  bool deal_rows() {
+    const int64_t beside = std::min(sizes_.rows_of_thread, kRowsBeside);
+    std::vector<Option> options;
+    int64_t inner = tile_row_, next = now().next_range_number();
+    if (edit_.size(tile_row_) != threads_of_rows() * beside) {
+      options.push_back(tile_option(tile_row_, threads_of_rows() * beside));
+      inner = next++;
+    }
+    options.push_back(tile_option(inner, beside));
+    options.push_back(kind_option(OptionKind::Upcast, next));
+    options.push_back(local_option(inner, 1));
+    if (!edit_.add(options)) return false;
+    const bool is_left = inner != tile_row_ && edit_.is_loop(tile_row_);
+    return !is_left || edit_.add(kind_option(OptionKind::Upcast, tile_row_));
+  }
+
   // A thread's part of the tile: copies in registers, apart by all threads' lanes.
   bool deal(int64_t range, uint8_t axis, int64_t threads, int64_t lanes) {
     if (!edit_.deal(range, axis, threads, lanes)) return false;
@@ -137,11 +157,16 @@ bool is_group_product(const Seen& seen) {
 
 void propose_group_tiles(const Seen& seen, std::vector<Proposal>& to) {
   const GroupProduct product = *find_group_product(seen);
-  for (const TileSizes& sizes : kTiles) {
-    Tiler tiler(seen, product, sizes);
-    if (tiler.run() && fits_group(tiler.now(), seen.machine))
-      to.push_back(propose(tiler.take(), seen.machine));
-  }
+  // Those that multiply matrices copy to shared memory by themselves, so that a thread computes
+  // meanwhile; where a thread would copy, running ahead gains nothing.
+  const bool copies_ahead = seen.machine.group.matrices != 0;
+  for (const TileSizes& sizes : kTiles)
+    for (const int64_t rooms : kRooms) {
+      if (rooms > 1 && !copies_ahead) break;
+      Tiler tiler(seen, product, sizes);
+      if (!tiler.run(rooms)) break;
+      if (fits_group(tiler.now(), seen.machine)) to.push_back(propose(tiler.take(), seen.machine));
+    }
 }
 
 }  // namespace tiny

@@ -16,6 +16,7 @@
 #include "ir/bounds.h"
 #include "ir/dot.h"
 #include "ir/shared_value.h"
+#include "rules/symbolic.h"
 
 namespace tiny {
 
@@ -31,6 +32,9 @@ constexpr int64_t kWholeMax = 16;  // a range of no more elements may be repeate
 constexpr int64_t kPadding = 16;   // elements that keep rows apart in a cache
 constexpr int64_t kCopiesMax = 64;
 constexpr size_t kRangesMax = 20;  // more would need longer names for instances
+// Of groups: a product of matrices has some 25, of which few have instances; a RangeSet has 64.
+constexpr size_t kGroupRangesMax = 40;
+constexpr int64_t kRooms[] = {2, 3, 4};  // of what a group shares
 
 int64_t lanes_of(const Kernel& kernel, const AccessTable& table, const Target& target) {
   return vectorises(kernel, target) ? target.vector_bytes / table.widest_bytes : 1;
@@ -61,6 +65,7 @@ class Maker {
     overlaps();
     prefetches();
     streams();
+    pipelines();
     return std::move(actions_);
   }
 
@@ -284,6 +289,19 @@ class Maker {
     }
   }
 
+  // Rooms for what a group shares in each step of a loop, so that copies run ahead.
+  void pipelines() {
+    RangeSet inside = 0;
+    FreeRanges free;
+    add_free_ranges(kernel_, kernel_.roots, free);
+    for (const UOp& u : topological(kernel_.roots))
+      if (is_stage(u) && u.stage_arg().is_shared) inside |= free.at(u.node());
+    for (size_t i = 0; i < kernel_.ranges.size(); ++i)
+      if (is_loop(i) && kernel_.ranges[i].rooms <= 1 && (inside & bit(i)))
+        for (const int64_t rooms : kRooms)
+          add({{OptionKind::Pipeline, number(i), rooms, {}, 0, false}});
+  }
+
   // What several reductions compute alike, and reductions that others read.
   void stage_values() {
     const size_t common = common_outer_ranges(kernel_);
@@ -324,6 +342,8 @@ class Changer {
         stage(option);
       else if (option.kind == OptionKind::Prefetch)
         prefetch(option);
+      else if (option.kind == OptionKind::Pipeline)
+        rooms(option);
       // Without a tile what follows would name other ranges; without lanes little is left.
       if (!has_size && option.kind != OptionKind::Vec) leave_out();
       kernel_ = apply_option(kernel_, option);
@@ -379,8 +399,23 @@ class Changer {
     }
   }
 
+  void rooms(const Option& option) {
+    for (const int64_t rooms : kRooms) {
+      if (rooms == option.amount) continue;
+      Option changed = option;
+      changed.amount = rooms;
+      put(std::move(changed));
+    }
+  }
+
   void stage(const Option& option) {
     Option changed = option;
+    for (int64_t bits = 0; option.is_shared && bits <= kSwizzledBitsMax; ++bits) {
+      if (bits == option.swizzle) continue;
+      changed.swizzle = bits;
+      put(changed);
+    }
+    changed = option;
     changed.padding = option.padding == 0 ? kPadding : 0;
     put(changed);
     changed = option;
@@ -401,6 +436,16 @@ class Changer {
   std::vector<std::vector<Option>> lists_;
 };
 
+// Of one thread: what has the widest elements fills a vector.  Of a group's threads lanes are
+// registers beside each other: what has the narrowest is accessed at once.
+int64_t lanes_max(const Kernel& kernel, const Target& target) {
+  if (!target.computes_in_groups()) return lanes_of(kernel, access_table(kernel), target);
+  int64_t narrowest = target.group.access_bytes;
+  for (const KernelParam& p : kernel.params)
+    narrowest = std::min<int64_t>(narrowest, p.element.bytes());
+  return target.group.access_bytes / std::max<int64_t>(narrowest, 1);
+}
+
 }  // namespace
 
 std::vector<Action> possible_actions(const Kernel& kernel, const Machine& target) {
@@ -413,7 +458,8 @@ std::vector<std::vector<Option>> changed_lists(const Kernel& kernel, std::span<c
 }
 
 bool fits_target(const Kernel& kernel, const Target& target) {
-  if (kernel.ranges.size() > kRangesMax) return false;
+  if (kernel.ranges.size() > (target.computes_in_groups() ? kGroupRangesMax : kRangesMax))
+    return false;
   RangeSet wide = 0;
   RangeSet repeated = 0;
   int64_t widest = 1;
@@ -423,12 +469,13 @@ bool fits_target(const Kernel& kernel, const Target& target) {
     if (r.kind == RangeKind::Vec) widest = std::max(widest, r.range.src(0).const_int());
     if (r.kind == RangeKind::Upcast || r.kind == RangeKind::Unroll) repeated |= bit(i);
   }
-  if (widest > 1 && widest > lanes_of(kernel, access_table(kernel), target)) return false;
+  if (widest > 1 && widest > lanes_max(kernel, target)) return false;
   FreeRanges free;
   add_free_ranges(kernel, kernel.roots, free);
   for (const UOp& u : topological(kernel.roots)) {
     const RangeSet set = free.at(u.node());
     if (std::popcount(set & wide) > 1) return false;
+    if (target.computes_in_groups()) continue;  // fits_group() counts copies
     int64_t copies = 1;
     for (RangeSet left = set & repeated; left; left &= left - 1) {
       const auto at = static_cast<size_t>(std::countr_zero(left));

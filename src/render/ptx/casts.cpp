@@ -41,8 +41,10 @@ Operand from_half(Writer& out, DType from, const Operand& x) {
   return out.convert("", "f32", "f16", out.convert("", "u16", "u32", x));
 }
 
-// As base/half.h: the upper half, rounded to nearest even; a NaN stays one.
+// As base/half.h: the upper half, rounded to nearest even; a NaN stays one.  Where there is an
+// instruction it takes the place of six.
 Operand to_bfloat(Writer& out, const Operand& x) {
+  if (out.has_bfloat) return out.convert("", "u32", "u16", out.convert("rn.", "bf16", "f32", x));
   const Operand odd = out.make("bfe", "u32", {x, word(16), word(1)});
   const Operand more = out.make("add", "u32", {odd, word(0x7FFF)});
   const Operand rounded = out.make("add", "u32", {x, more});

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "render/access_alignment.h"
 #include "render/index_width.h"
+#include "render/ptx/adjacent_loads.h"
 #include "render/ptx/arithmetic.h"
 #include "render/ptx/groups.h"
 #include "render/ptx/memory.h"
@@ -26,12 +27,15 @@ class Kernel {
       : program_(program),
         has_copies_(has_copies),
         alignment_(program),
+        adjacent_(program, alignment_),
         width_(program),
         values_(program.ops.size()),
         spaces_(program.ops.size()),
         labels_(program.ops.size()),
         own_shared_(round_up(program.shared_bytes, kLocalAlignment)),
-        shared_(own_shared_ + fold_bytes(program)) {}
+        shared_(own_shared_ + fold_bytes(program)) {
+    out_.has_bfloat = has_copies;  // both came with sm_80
+  }
 
   Entry entry() {
     begin();
@@ -143,8 +147,26 @@ class Kernel {
       case Op::Prefetch:  // what stalls a thread is hidden by others
         return;
       default:
+        if (adjacent_.is_taken(at)) return;
+        if (const std::vector<LinearId>& loads = adjacent_.together(at); !loads.empty())
+          return load_together(loads);
         values_[at] = result(at, op);
-        for (Operand& l : values_[at]) l = settled(at, out_.fixed(l));
+        settle(at);
+    }
+  }
+  void settle(LinearId at) {
+    for (Operand& l : values_[at]) l = settled(at, out_.fixed(l));
+  }
+
+  // Elements that lie side by side, by one access.
+  void load_together(const std::vector<LinearId>& loads) {
+    const DType element = program_.ops[loads.front()].dtype;
+    Access access = access_of(loads.front(), element.with_lanes(std::ssize(loads)));
+    access.stride = 1;
+    const Value lanes = load(out_, access, Value());
+    for (size_t l = 0; l < loads.size(); ++l) {
+      values_[loads[l]] = {lanes[l]};
+      settle(loads[l]);
     }
   }
 
@@ -335,8 +357,19 @@ class Kernel {
         return GroupFolds(out_, program_, fold_memory_)
             .fold(static_cast<Op>(op.aux), to, static_cast<uint32_t>(op.imm), x[0]);
       default:
+        if (divides_positive(op))
+          return arithmetic(out_, op.op, narrow ? kUInt32 : kUInt64, x[0], x[1], x[2]);
         return arithmetic(out_, op.op, from, x[0], x[1], x[2]);
     }
+  }
+
+  // Whether an index that is not negative is divided by one that is positive: by the shorter steps
+  // of unsigned numbers, whose quotients and remainders are the same.
+  bool divides_positive(const LinearOp& op) const {
+    const bool is_division = op.op == Op::FloorDiv || op.op == Op::FloorMod ||
+                             op.op == Op::TruncDiv || op.op == Op::TruncMod;
+    return is_division && op.dtype.scalar == ScalarType::Int64 && op.dtype.lanes == 1 &&
+           width_.interval(op.src[0]).lo >= 0 && width_.interval(op.src[1]).lo > 0;
   }
 
   Value constants(const LinearOp& op) {
@@ -465,6 +498,7 @@ class Kernel {
   const LinearProgram& program_;
   const bool has_copies_;  // that run beside the thread
   AccessAlignment alignment_;
+  AdjacentLoads adjacent_;
   IndexWidth width_;
   std::vector<Value> values_;
   std::vector<Space> spaces_;

@@ -71,6 +71,8 @@ class Writer {
   // The same, but a constant may stay one.
   Operand fixed(const Operand& operand) { return operand.changes ? in_register(operand) : operand; }
 
+  bool has_bfloat = false;  // `cvt.rn.bf16.f32`: from sm_80 on
+
   const std::string& body() const { return body_; }
   // The declarations of all registers.
   std::string declarations() const;

@@ -25,6 +25,8 @@ constexpr int64_t kRowElements = 64;
 constexpr int64_t kTileRows = 16;
 constexpr int64_t kTileColumns = 32;
 constexpr int64_t kFewRows = 8;  // leave registers for twice the columns
+// Of a product that groups of threads share: the sides of their least tile (group_tile.cpp).
+constexpr int64_t kGroupTile = 32;
 // What starting others to work and waiting for them costs, in launches.
 constexpr double kForkLaunches = 8;
 // What pieces must save, of the time without.
@@ -53,7 +55,7 @@ class Splitter {
     const double busy = busy_cores(static_cast<double>(stored_iterations()));
     if (busy >= cores) return {};
     const double seconds = serial_seconds() * rated_cores();
-    const double bytes = outputs_ * cores * static_cast<double>(kPiecesPerCore) *
+    const double bytes = outputs_ * static_cast<double>(wanted_pieces()) *
                          static_cast<double>(reduce_.dtype().bytes());
     const double cost = kForkLaunches * target_.launch_seconds + saved_seconds(bytes, target_);
     const double saved = seconds / busy - seconds / cores;
@@ -85,6 +87,8 @@ class Splitter {
       is_product |= left != right;
       (left == right ? batch : left ? rows : columns) *= shape_[i];
     }
+    if (is_product && target_.computes_in_groups())
+      return batch * ceil_div(rows, kGroupTile) * ceil_div(columns, kGroupTile);
     if (is_product) {
       const int64_t tile = rows < kFewRows ? 2 * kTileColumns : kTileColumns;
       return std::max({batch, columns / tile, columns < tile ? rows / kTileRows : 1});
@@ -132,6 +136,13 @@ class Splitter {
                     bytes / bandwidth_of(bytes, target_));
   }
 
+  // Of groups, which are many for each processor as they are, each is cut into no more than fills
+  // all: a piece has a result of its own.
+  int64_t wanted_pieces() const {
+    const int64_t all = kPiecesPerCore * target_.cores;
+    return target_.computes_in_groups() ? ceil_div(all, stored_iterations()) : all;
+  }
+
   // How an axis is cut: into `pieces`, of `length` each; the last may be shorter.
   struct Cut {
     int64_t pieces = 1;
@@ -141,7 +152,7 @@ class Splitter {
   // Outer axes are cut first, so that a piece lies together.
   std::vector<Cut> cuts() const {
     std::vector<Cut> out;
-    int64_t wanted = kPiecesPerCore * target_.cores;
+    int64_t wanted = wanted_pieces();
     for (size_t i = 0; i < shape_.size(); ++i) {
       const int64_t n = shape_[i];
       Cut cut{1, n};

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "cost/group_machines.h"
 #include "ir/fold.h"
 #include "schedule/schedule.h"
 #include "shape/shape.h"
@@ -107,6 +108,34 @@ TEST_F(SplitReductionsTest, ShortOnesAreLeftWhole) {
 TEST_F(SplitReductionsTest, OneCoreChangesNothing) {
   expect_given(sum(given({kLong}), {0}, false), 1);
   expect_given(matmul(given({4, 1 << 14}), given({1 << 14, 4})), 1);
+}
+
+// Groups share tiles of a product, by rows and by columns; pieces are no more than what fills the
+// processors.
+TEST_F(SplitReductionsTest, GroupsShareTilesOfProducts) {
+  Machine target(generic_target(16));
+  imitate(*find_group_machine("h100"), target);
+  const auto split_on_groups = [&](const Tensor& t) {
+    const UOp node = t.node();
+    return split_reductions({&node, 1}, target).roots.front();
+  };
+  // The second product of an attention, whose factor is computed: 64 heads for 132 processors.
+  const Tensor weights = exp(full(context_, kFloat32, {64, 4096, 4096}, 0));
+  const Tensor values = full(context_, kFloat32, {64, 4096, 128}, 0);
+  const Tensor heads = matmul(weights, values);
+  EXPECT_TRUE(split_on_groups(heads) == heads.node());
+  const Tensor large =
+      matmul(full(context_, kFloat32, {1024, 8192}, 0), full(context_, kFloat32, {8192, 512}, 0));
+  EXPECT_TRUE(split_on_groups(large) == large.node());
+  // Of four tiles, 32 steps a piece at the least: pieces as many as are wanted, not 1056.
+  const Tensor few = matmul(full(context_, kFloat32, {64, 1 << 18}, 0),
+                            full(context_, kFloat32, {1 << 18, 64}, 0));
+  const UOp pieces = split_on_groups(few);
+  ASSERT_EQ(count(pieces, Op::ReduceAxis), 2);
+  int64_t elements = 0;
+  for (const UOp& u : topological({&pieces, 1}))
+    if (u.op() == Op::Contiguous) elements = product(shape_of(u)).value();
+  EXPECT_LE(elements, 64 * 64 * 2 * 8 * 132 / 4);
 }
 
 TEST_F(SplitReductionsTest, TheOriginOfAResultIsWhatItWasMadeFrom) {
