@@ -36,8 +36,8 @@ class Rows {
   bool overlaps_rows_ = false;  // whose loops run side by side, for different rows
 };
 
-// The most that lanes along a range may cost: what is read and stored one by one costs as much for as
-// many elements, and its arithmetic besides.
+// The most that lanes along a range may cost: what is read and stored one by one costs as much for
+// as many elements, and its arithmetic besides.
 double most_lane_cost(const Editor& edit, size_t range) {
   const auto accesses = std::ranges::count_if(
       edit.table().accesses, [&](const AccessInfo& a) { return a.strides[range] != 0; });
