@@ -56,7 +56,11 @@ Tensors import_thresholded_relu(Call& c) {
 }
 
 Tensors import_shrink(Call& c) {
-  return {soft_shrink(c.in(0), c.real_attr("lambd", 0.5f), c.real_attr("bias", 0.0f))};
+  // Bounds are no integers where the elements are.
+  const Tensor& x = c.in(0);
+  const Tensor wide = x.dtype().is_float() ? x : cast(x, kFloat64);
+  return {
+      cast(soft_shrink(wide, c.real_attr("lambd", 0.5f), c.real_attr("bias", 0.0f)), x.dtype())};
 }
 
 constexpr Named<GeluKind> kGeluKinds[] = {{"none", GeluKind::Exact}, {"tanh", GeluKind::Tanh}};

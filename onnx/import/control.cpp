@@ -122,17 +122,32 @@ int64_t most_rounds(Call& c) {
   return c.importer().dependence(c.in(0)).on_data() ? INT64_MAX : upper_bound(c.size(0));
 }
 
+// For how many rounds there is memory where nothing says how many a loop has before it ends itself.
+int64_t assumed_rounds(Call& c, const Loop& loop, const Values& state) {
+  constexpr int64_t kCollectedBytesMax = 256 << 20;  // as much as the activations of large networks
+  const Tensor first = full_bits(c.context(), kInt64, {}, 0);
+  int64_t rounds = kRecurrenceStepsMax;
+  for (const Value& value : one_round(c, loop, first, state).scanned) {
+    const int64_t bytes = upper_bound(product(value.tensor.shape())) *
+                          static_cast<int64_t>(value.tensor.dtype().bytes());
+    rounds = std::min(rounds, kCollectedBytesMax / std::max<int64_t>(bytes, 1));
+  }
+  return std::max(rounds, kRoundsMax);
+}
+
 // A loop whose rounds the run counts; `may_end`: where one may be the last before their number is
 // reached.
 Values loop_in_run(Call& c, const Loop& loop, bool may_end) {
+  const Values state = state_before(c, loop);
   int64_t most = 1;
+  bool is_room_assumed = false;
   if (loop.scanned > 0) {
     most = std::max<int64_t>(most_rounds(c), 1);
-    if (most > kRecurrenceStepsMax)
-      c.unsupported(
-          "a loop that collects values in as many rounds as input data decides, which may "
-          "be more than ",
-          kRecurrenceStepsMax);
+    const int64_t room = most > kRecurrenceStepsMax ? assumed_rounds(c, loop, state) : most;
+    if (most > room && !may_end)
+      c.unsupported("a loop that collects values in ", most, " rounds; at most ", room, " can be");
+    is_room_assumed = room < most;
+    most = room;
   }
   const auto number = [&](int64_t value) {
     return full_bits(c.context(), kInt64, {}, static_cast<uint64_t>(value));
@@ -140,19 +155,34 @@ Values loop_in_run(Call& c, const Loop& loop, bool may_end) {
   Tensor rounds = c.has(0) ? reshape(c.in(0), Shape()) : number(INT64_MAX);
   if (c.has(1)) rounds = where(reshape(c.in(1), Shape()), rounds, number(0));
   if (c.importer().guard()) rounds = where(c.importer().guard(), rounds, number(0));
-  const Values state = state_before(c, loop);
+  // Where the room may not suffice, whether the last round asked for another is a state too.
+  Tensors before = flat(state);
+  if (is_room_assumed) before.push_back(full(c.context(), kBool, {}, 1));
+  const size_t carried = flat(state).size();
   Values scanned;
-  const Rounds made = collect(rounds, most, flat(state), c.importer().dependences(),
-                              [&](const Tensor& round, const Tensors& now) {
-                                const LoopRound one = one_round(c, loop, round, formed(state, now));
-                                if (!may_end) check_goes_on(c, one.condition);
-                                check_form(c, state, one.state);
-                                scanned = one.scanned;
-                                return Round{flat(one.state), one.condition, flat(one.scanned)};
-                              });
-  Values out = formed(state, made.state);
+  const Rounds made =
+      collect(is_room_assumed ? minimum(rounds, number(most)) : rounds, most, before,
+              c.importer().dependences(), [&](const Tensor& round, Tensors now) {
+                now.resize(carried);
+                const LoopRound one = one_round(c, loop, round, formed(state, now));
+                if (!may_end) check_goes_on(c, one.condition);
+                check_form(c, state, one.state);
+                scanned = one.scanned;
+                Tensors after = flat(one.state);
+                if (is_room_assumed) after.push_back(cast(reshape(one.condition, Shape()), kBool));
+                return Round{after, one.condition, flat(one.scanned)};
+              });
+  Values out =
+      formed(state, {made.state.begin(), made.state.begin() + static_cast<ptrdiff_t>(carried)});
   if (loop.scanned == 0) return out;
-  const tiny::Dim count = c.importer().computed_size(made.count, tiny::Dim(most), c.node());
+  Tensor made_rounds = made.count;
+  if (is_room_assumed) {
+    // One round more than there is room for ends the run.
+    const Tensor goes_on = bit_and(made.state.back(), less(number(most), rounds));
+    const Tensor is_full = bit_and(goes_on, equal(made_rounds, number(most)));
+    made_rounds = where(is_full, number(most + 1), made_rounds);
+  }
+  const tiny::Dim count = c.importer().computed_size(made_rounds, tiny::Dim(most), c.node());
   for (size_t i = 0; i < scanned.size(); ++i) {
     scanned[i].tensor = slice_axis(made.collected[i], 0, 0, count);
     out.push_back(scanned[i]);

@@ -18,6 +18,10 @@ Tensor of_floats(const Tensor& a) {
   return kFunction(a);
 }
 
+Tensor erf_in_dtype(const Tensor& a) {
+  return cast(erf(a), a.dtype());
+}
+
 Tensors import_is_inf(Call& c) {
   return {is_inf(c.in(0), c.flag("detect_positive", true), c.flag("detect_negative", true))};
 }
@@ -36,7 +40,7 @@ constexpr Row kRows[] = {
     {"Sqrt",       1,  kNow, nullptr, 0, sqrt},
     {"Reciprocal", 1,  kNow, nullptr, 0, reciprocal},
     {"Sign",       9,  kNow, nullptr, 0, sign},
-    {"Erf",        9,  kNow, nullptr, 0, erf},
+    {"Erf",        9,  kNow, nullptr, 0, erf_in_dtype},
     {"Sin",        7,  kNow, nullptr, 0, sin},
     {"Cos",        7,  kNow, nullptr, 0, cos},
     {"Tan",        7,  kNow, nullptr, 0, of_floats<tan>},

@@ -95,6 +95,7 @@ Tensors import_feature_vectorizer(Call& c) {
 // Columns of the last axis, which the second input names.
 Tensors import_array_feature_extractor(Call& c) {
   const Tensor x = c.in(0).rank() == 1 ? unsqueeze(c.in(0), {0}) : c.in(0);
+  if (is_text(c, 0)) c.set_narrow(0, kTextType);
   return {gather(x, flatten(cast(c.in(1), kInt64)), x.rank() - 1)};
 }
 

@@ -4,6 +4,7 @@
 #include "onnx/import/functions.h"
 #include "onnx/import/import.h"
 #include "onnx/import/table.h"
+#include "onnx/import/text_function.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
 #include "tensor/indexing.h"
@@ -108,11 +109,12 @@ Tensors import_unique(Call& c) {
     x = contiguous(pad(x, Shape(more.size(), tiny::Dim(0)), more));
   }
   const tiny::Dim n = is_found ? x.shape()[along] : tiny::Dim(dim_of(x, axis));
+  if (is_text(c, 0)) c.set_narrow(0, kTextType);
   if (n.is(0)) {
     const Tensor none = full(c.context(), kInt64, {0}, 0);
     return {x, none, none, none};
   }
-  Tensor rows = move_axis(x, axis, 0);
+  Tensor rows = move_axis(is_text(c, 0) ? text_ranks(c, x) : x, axis, 0);
   if (x.rank() > 1) rows = flatten(rows, 1);
   const Unique found =
       unique(rows, by_place, is_bounded ? size_tensor(c.context(), present) : Tensor());

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <optional>
 
 #include "base/error.h"
@@ -173,7 +174,29 @@ class NumbersOfText : public TextFunction {
   DType dtype_;
 };
 
+class Ranking : public TextFunction {
+ public:
+  Ranking() : TextFunction("Unique") {}
+  std::vector<HostCall::Value> infer(const std::string&, std::span<const HostCall::Value> inputs,
+                                     size_t) const override {
+    return {{kInt64, inputs[1].shape, -1}};
+  }
+  void compute(Texts& texts, const RunningCall& call) const override {
+    const std::span<const int64_t> numbers(numbers_of(call.inputs[1]), count_of(call.outputs[0]));
+    std::map<std::string_view, int64_t> ranks;
+    for (const int64_t number : numbers) ranks[texts.text(number)] = 0;
+    int64_t next = 0;
+    for (auto& [text, rank] : ranks) rank = next++;
+    for (size_t i = 0; i < numbers.size(); ++i)
+      static_cast<int64_t*>(call.outputs[0].data)[i] = ranks[texts.text(numbers[i])];
+  }
+};
+
 }  // namespace
+
+Tensor text_ranks(const Call& c, const Tensor& x) {
+  return call_texts(c, make_ref<Ranking>(), {x}, 1)[0];
+}
 
 Tensor text_constant(const Call& c, const std::vector<std::string>& texts) {
   Ints numbers;

@@ -30,6 +30,8 @@ Tensor text_constant(const Call& call, const std::vector<std::string>& texts);
 // What a function makes of texts.
 Tensors call_texts(const Call& call, const Ref<const CustomOp>& function, const Tensors& inputs,
                    size_t outputs);
+// Numbers that are in the order of the texts, byte by byte, and equal where these are.
+Tensor text_ranks(const Call& call, const Tensor& x);
 // Numbers as texts and back; a text that is none is an error of the run.
 Tensor text_of_numbers(const Call& call, const Tensor& x);
 Tensor numbers_of_text(const Call& call, const Tensor& x, DType dtype);

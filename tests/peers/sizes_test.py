@@ -7,7 +7,8 @@ program serves all data.
 import sys
 
 import named_tests
-from sized_models import (BOOL, CONTEXTS, EXAMPLES, FLOAT, INT64, MANY, Both, among_many, as_integers, graph_of, node)
+from sized_models import (BOOL, CONTEXTS, EXAMPLES, FLOAT, INT64, MANY, Both, among_many, as_integers, graph_of, node,
+                          sent_back)
 
 try:
     import hypothesis
@@ -357,6 +358,27 @@ def loops_that_collect_until_they_end():
                 one.check(x, np.array(limit, np.float32), tolerance=1e-4)
 
 
+def loops_that_collect_until_data_ends_them():
+    """Nothing says how many rounds there are at the most, or what says it is far too much."""
+    body = graph_of([node("Mul", ["v", "half"], ["next"]), node("ReduceMax", ["next"], ["top"], keepdims=0),
+                     node("Greater", ["top", "limit"], ["again"])],
+                    ("again", BOOL, ()), ("next", FLOAT, (3,)), ("next", FLOAT, (3,)), ("top", FLOAT, ()),
+                    inputs=[("i", INT64, ()), ("goes", BOOL, ()), ("v", FLOAT, (3,))])
+    outputs = [("last", FLOAT, 1), ("rows", FLOAT, 2), ("tops", FLOAT, 1), ("p", FLOAT, 2)]
+    behind = node("MatMul", ["rows", "square"], ["p"])
+    constants = {"half": np.float32(0.5), "square": np.eye(3, dtype=np.float32), "yes": np.array(True), "endless": np.int64(2**63 - 1)}
+    given = [("x", FLOAT, (3,)), ("limit", FLOAT, ())]
+    for head in (["", "yes", "x"], ["endless", "", "x"], ["", "goes", "x"], ["counted", "goes", "x"]):
+        before = [node("Equal", ["limit", "limit"], ["goes"]), node("Cast", ["x"], ["many"], to=INT64),
+                  node("ReduceSum", ["many"], ["counted"], keepdims=0)]
+        both = Both([*before, node("Loop", head, ["last", "rows", "tops"], body=body), behind], given, outputs, **constants)
+        for limit in (100, 3, 0.01, 1e-5, 0.3):
+            both.check(np.float32([3, 5, 2]), np.array(limit, np.float32))
+        # Halves of a negative number stay above another: for so many rounds there is no memory.
+        if head[0] != "counted":
+            sent_back(both, [np.float32([-1, -1, -1]), np.array(-9, np.float32)], "Loop")
+
+
 def loops_whose_rounds_differ_in_size():
     """Tokens that grow until one ends them, and rounds that choose elements: of no more than 1024 rounds each is a branch."""
     grows = graph_of([node("Gather", ["tokens", "last"], ["token"]), node("Gather", ["words", "token"], ["word"]),
@@ -434,6 +456,7 @@ TESTS = (non_zero_and_what_follows, a_number_has_no_coordinates, compress_along_
          what_was_found_is_reshaped_to_sizes_of_its_own, the_best_of_what_was_found, how_many_are_the_best_is_what_data_says,
          branches_that_find_sizes, places_that_a_branch_not_taken_would_read, branches_of_other_sizes, running_sums_of_what_was_found,
          windows_pads_and_places_over_what_was_found, steps_over_what_was_found, unique_rows_of_what_was_found, loops_that_collect_until_they_end,
+         loops_that_collect_until_data_ends_them,
          loops_whose_rounds_differ_in_size, loops_without_rounds, a_branch_of_another_rank_is_an_error_where_it_is_taken)  # fmt: skip
 
 if __name__ == "__main__":

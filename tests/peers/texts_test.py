@@ -242,6 +242,33 @@ def texts_in_loops_and_branches():
     both.check(np.array(["a", "b"], object), np.array(["z", "y"], object))
 
 
+def columns_and_choices_of_texts():
+    both = Both([node("ArrayFeatureExtractor", ["x", "columns"], ["y"], "ai.onnx.ml"),
+                 node("OneHot", ["i", "depth", "words"], ["hot"], axis=0)],
+                [info("x", STRING, (2, 3)), info("i", INT64, (2,))],
+                [info("y", STRING, (2, 2)), info("hot", STRING, (3, 2))],
+                columns=np.int64([2, 0]), depth=np.int64(3), words=np.array(["off", "on"], object))
+    both.check(np.array([["a", "b", "c"], ["Über", "a", ""]], object), np.int64([1, -1]))
+
+
+@EXAMPLES
+@hypothesis.given(texts(7), st.booleans())
+def different_texts(x, is_sorted):
+    both = Both([node("Unique", ["x"], ["y", "first", "inverse", "counts"], sorted=int(is_sorted)),
+                 node("StringConcat", ["y", "y"], ["twice"])],
+                [info("x", STRING, (7,))], [info("y", STRING, (None,)), info("first", INT64), info("inverse", INT64),
+                                            info("counts", INT64), info("twice", STRING, (None,))])
+    both.check(x)
+
+
+def different_texts_among_those_that_are_found():
+    both = Both([node("StringSplit", ["x"], ["parts", "n"]), node("Unique", ["parts"], ["y", "", "inverse"]),
+                 node("Unique", ["parts"], ["columns"], axis=1)], [info("x", STRING, (3,))],
+                [info("y", STRING, (None,)), info("inverse", INT64, (None,)), info("columns", STRING, (3, None))])
+    both.check(np.array(["b a", "c b a", "z"], object))
+    both.check(np.array(["b", "b", "b"], object))
+
+
 def many_texts_in_one_process():
     """What one run has of texts is gone with it, and the numbers of constants stay."""
     both = Both([node("StringConcat", ["x", "x"], ["y"]), node("Equal", ["y", "k"], ["e"])], [info("x", STRING, (50,))],
@@ -272,7 +299,8 @@ def mistakes():
 
 TESTS = [concatenation_and_equality, splitting, full_matches, normalization, numbers_and_texts, labels_of_texts,
          ngrams_of_texts, classes_with_names, maps, lists_in_and_out, lists_of_texts, lists_in_loops_and_branches,
-         texts_in_loops_and_branches, many_texts_in_one_process, mistakes]
+         texts_in_loops_and_branches, columns_and_choices_of_texts, different_texts,
+         different_texts_among_those_that_are_found, many_texts_in_one_process, mistakes]
 
 if __name__ == "__main__":
     sys.exit(named_tests.run(TESTS))

@@ -101,7 +101,19 @@ def reductions_of_no_elements_are_what_onnxruntime_says():
                 check(op, {"x": np.ones(shape, dtype), "axes": np.int64([len(shape) - 2])}, version=18)
 
 
-TESTS = (pads_repeat_the_axis_in_files_of_older_versions_too, reductions_of_no_elements_are_what_onnxruntime_says,
+def integers_stay_integers():
+    # onnxruntime has no Erf of integers.
+    check("Shrink", {"x": np.arange(-3, 4).astype(np.int32)}, lambd=1.5, bias=0.5)
+    check("Shrink", {"x": np.arange(7).astype(np.uint8)}, lambd=2.5, bias=0.75)
+    graph = helper.make_graph([helper.make_node("Erf", ["x"], ["y"])], "g",
+                              [helper.make_tensor_value_info("x", TensorProto.INT32, (3,))],
+                              [helper.make_tensor_value_info("y", TensorProto.INT32, (3,))])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8).SerializeToString()
+    [got] = [out.numpy() for out in tiny.Model.load(CONTEXT, model).run([np.int32([0, 1, -9])])]
+    assert got.dtype == np.int32 and got.tolist() == [0, 0, -1], got
+
+
+TESTS = (integers_stay_integers, pads_repeat_the_axis_in_files_of_older_versions_too, reductions_of_no_elements_are_what_onnxruntime_says,
          recurrences_have_directions_and_lengths, recurrences_are_clipped_and_have_other_gates,
          functions_of_gates_take_the_numbers_that_they_have, pictures_are_resized_as_old_tensorflow_did)  # fmt: skip
 

@@ -69,10 +69,11 @@ std::optional<size_t> Contraction::row() const {
 void Contraction::choose_lane() {
   const size_t none = edit_.kernel().ranges.size();
   // What is computed of a sum is computed one by one where lanes are steps of sums, unless there
-  // are too few outputs for lanes of theirs.
-  const double apart = has_lanes_of_outputs(edit_.lanes())
-                           ? ops_of_sums() * static_cast<double>(edit_.lanes() - 1) / steps_
-                           : 0;
+  // are fewer outputs than half a vector's lanes.
+  const int64_t lanes = edit_.lanes();
+  const int64_t vectors = has_lanes_of_outputs(lanes) ? 1 : has_lanes_of_outputs(lanes / 2) ? 2 : 0;
+  const double apart =
+      vectors > 0 ? ops_of_sums() * static_cast<double>(lanes - vectors) / steps_ : 0;
   double best = 0, least = 0;
   std::vector<std::pair<size_t, double>> full;  // outputs that fill vectors, and their price
   for (size_t i = 0; i < none; ++i) {

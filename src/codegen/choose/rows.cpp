@@ -36,6 +36,14 @@ class Rows {
   bool overlaps_rows_ = false;  // whose loops run side by side, for different rows
 };
 
+// The most that lanes along a range may cost: what is read and stored one by one costs as much for
+// as many elements, and its arithmetic besides.
+double most_lane_cost(const Editor& edit, size_t range) {
+  const auto accesses = std::ranges::count_if(
+      edit.table().accesses, [&](const AccessInfo& a) { return a.strides[range] != 0; });
+  return std::max(kLaneCostMax, static_cast<double>(accesses * edit.lanes()));
+}
+
 // Several reductions: lanes are rows where neighbours in memory are; else each range that is
 // contiguous for what it closes gets lanes. True for the
 // latter.
@@ -55,7 +63,7 @@ bool Rows::give_lanes() {
   uint64_t taken = 0;
   for (const ClosureInfo& c : edit_.table().closures) {
     const LaneChoice best = cheapest_lanes(edit_, c.own, !c.store);
-    if (!best.range || best.cost > kLaneCostMax || (c.own & taken)) continue;
+    if (!best.range || best.cost > most_lane_cost(edit_, *best.range) || (c.own & taken)) continue;
     // A matrix that lies along its columns wants the lanes there.
     const LaneChoice column = cheapest_lanes(edit_, c.below & ~c.own & ~common, false);
     if (!c.store && column.range && column.cost < best.cost) continue;

@@ -407,6 +407,36 @@ TEST_F(ChoiceTest, ShortSumsOfMuchArithmeticHaveLanesAlongOutputs) {
   EXPECT_TRUE(has_options(gated, {"VEC r0"})) << gated;
 }
 
+// So do lanes of half a vector's outputs: a picture of 8 x 8, whose sums are quantised and gated.
+TEST_F(ChoiceTest, SumsOfMuchArithmeticHaveLanesAlongHalfAVectorsOutputs) {
+  const auto channels_last = [&](const Shape& shape) {
+    return permute(make_placeholder(context_, kFloat32, shape), {0, 3, 1, 2});
+  };
+  const Tensor x = channels_last({1, 8, 8, 32});
+  const Tensor w = channels_last({4, 3, 3, 32});
+  const Window same{{1, 1}, {}, {1, 1}, {1, 1}};
+  Tensor y = conv(x, w, Tensor(), same);
+  for (int i = 0; i < 20; ++i)
+    y = minimum(maximum(round(y * number(y, 0.37)), number(y, -128)), number(y, 127));
+  const std::string list = list_of_inputs(y);
+  EXPECT_TRUE(has_options(list, {"VEC r0"}) || has_options(list, {"VEC r1"})) << list;
+}
+
+// Channels last, what is stored has lanes that lie apart along the pixels, and much is read beside:
+// the row's last loop has lanes all the same.
+TEST_F(ChoiceTest, RowsAreStoredByLanesThatLieApart) {
+  const Tensor x = make_placeholder(context_, kFloat32, {32, 1024});
+  const Tensor gain = make_placeholder(context_, kFloat32, {32, 1024});
+  const auto normal = [](const Tensor& t) {
+    const Tensor apart = t - mean(t, {1}, true);
+    return apart / sqrt(mean(apart * apart, {1}, true));
+  };
+  Tensor last = normal(normal(x) * gain);
+  for (int i = 0; i < 16; ++i) last = last * make_placeholder(context_, kFloat32, {32, 1024});
+  const std::string list = list_of_inputs(permute(last, {1, 0}));
+  EXPECT_TRUE(has_options(list, {"TILE r0 32", "VEC r15", "OVERLAP r1"})) << list;
+}
+
 // A matrix whose rows are pages apart is read in runs as long as registers allow, from memory eight
 // rows side by side to their end; one row after the other comes faster in runs of 12 lines.
 TEST_F(ChoiceTest, AVectorTimesALargeMatrixReadsLongRuns) {
