@@ -515,6 +515,58 @@ class Stale(unittest.TestCase):
             if i == 3:
                 plain.grad = captured.grad = None
 
+    def test_gradients_of_arguments_add_up(self):
+        """As in calls of the function: in place where there is one, for those tensors alone that require gradients, and
+        not where the function begins anew."""
+        def more(w, x):
+            return (w * w * x).sum().backward()
+
+        def anew(w, x):
+            w.grad = None
+            more(w, x)
+            return w.grad * 2
+        for function in (more, anew):
+            jit = TinyJit(function)
+            plain, captured = ([Tensor([2.0 + i], requires_grad=bool(i)).realize() for i in range(3)] for _ in range(2))
+            for i in range(12):
+                x, y = (Tensor([1.0 + i], requires_grad=i % 2 == 1).realize() for _ in range(2))
+                at = 1 + i % 5 % 2
+                self.assertEqual(jit(captured[at], x).item(), function(plain[at], y).item())
+                for one, other in ((captured[at], plain[at]), (x, y)):
+                    self.assertEqual(one.grad is None, other.grad is None)
+                    if one.grad is not None:
+                        self.assertEqual(one.grad.item(), other.grad.item())
+                if i == 6:
+                    plain[1].grad = captured[1].grad = None
+            with self.assertRaisesRegex(RuntimeError, "made of no tensor that requires gradients"):
+                jit(captured[0], Tensor([1.0]))
+
+    def test_arguments_that_share_memory_which_is_written(self):
+        """The program has each as it was at the call: an error instead of a stale element."""
+        @TinyJit
+        def both(a, b):
+            a.assign(a + 1)
+            return a + b
+        x = Tensor([1.0, 2.0]).realize()
+        self.assertEqual(both(x, x).tolist(), [4, 6])
+        for other in (x, x[:1]):
+            with self.assertRaisesRegex(JitError, "both assigns to argument 0, of which argument 1 has the memory"):
+                both(x, other)
+        self.assertEqual(x.tolist(), [2, 3])
+        self.assertEqual(both(x, x.clone()).tolist(), [5, 7])
+        read = TinyJit(lambda a, b: a * b)
+        for _ in range(3):
+            self.assertEqual(read(x, x).tolist(), [9, 16])
+
+        @TinyJit
+        def slope(a, b):
+            return (a * b).sum().backward()
+        w = Tensor([1.0, 2.0], requires_grad=True).realize()
+        slope(w, w)
+        self.assertEqual(w.grad.tolist(), [2, 4])
+        with self.assertRaisesRegex(JitError, "slope .* argument .*pass it once"):
+            slope(w, w)
+
     def test_a_gradient_inside(self):
         """What an optimiser of the function took is nobody's afterwards, and says so."""
         w = Tensor([2.0], requires_grad=True)
