@@ -85,7 +85,7 @@ def _accumulate(tensor, slope):
 def _explained(error):
     return RuntimeError(
         f"backward(): {error}: a tensor that requires gradients was assigned to since the loss was built of it, or a "
-        "value between them was computed (realize(), or numpy() and the like while Tensor.training is false)")
+        "value between them was computed (realize(), or numpy() and the like while Tensor.no_grad is true)")
 
 
 def _upstream(self, given):
