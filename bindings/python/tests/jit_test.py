@@ -589,6 +589,42 @@ class Stale(unittest.TestCase):
         w.grad = None
         self.assertIsNone(w.grad)
 
+    def test_two_programs_that_share_parameters(self):
+        """As of a generator and what judges it: backward() of one goes through the other's parameters, whose gradients
+        were made inside of its program.  What is added to those is nobody's as well."""
+        def train(wrap):
+            g, d = Tensor([0.5, -1.0], requires_grad=True), Tensor([1.0, 2.0], requires_grad=True)
+            of_g, of_d = nn.optim.SGD([g], lr=0.1), nn.optim.SGD([d], lr=0.1)
+
+            def judge(x):
+                of_d.zero_grad()
+                loss = ((d * g.detach()).sum() - (d * x).sum()).square().backward()
+                of_d.step()
+                return loss
+
+            def make(x):
+                of_g.zero_grad()
+                loss = ((d * g).sum() - x.sum()).square().backward()
+                of_g.step()
+                return loss
+            judge, make = wrap(judge), wrap(make)
+            with Tensor.train():
+                losses = [[judge(x).item(), make(x).item()] for x in (Tensor([0.1 * i, 0.2]) for i in range(6))]
+            return losses, d, of_d
+        (losses, d, optimizer), (want, *_) = train(TinyJit), train(lambda one: one)
+        for got, wanted in zip(sum(losses, []), sum(want, [])):
+            self.assertAlmostEqual(got, wanted, delta=1e-5 * (1 + wanted))
+        with self.assertRaisesRegex(JitError, "inside of a program"):
+            print(d.grad)
+        (d * d).sum().backward()
+        with self.assertRaisesRegex(JitError, "inside of a program"):
+            print(d.grad)
+        with Tensor.train(), self.assertRaisesRegex(JitError, "inside of a program"):
+            optimizer.step()
+        d.grad = None
+        (d * 2).sum().backward()
+        self.assertEqual(d.grad.tolist(), [2, 2])
+
     def test_a_capture_that_fails_leaves_what_was(self):
         w = Tensor([1.0, 2.0], requires_grad=True).realize()
         optimizer = nn.optim.SGD([w], lr=0.5, momentum=0.5)

@@ -120,6 +120,11 @@ class Capture:
             raise JitError(found.text)
         return found
 
+    def note_inside(self, tensor):
+        """The gradient from before is one that another program keeps: the program is one for that."""
+        is_first = id(tensor) not in self.gradients
+        self._gradient(tensor).was_read |= is_first
+
     def is_inside(self, tensor):
         """Whether the tensor's gradient is one that the function made."""
         return tensor.__dict__.get("_gradient") is not self._gradient(tensor).before
