@@ -554,6 +554,12 @@ class Stale(unittest.TestCase):
                 both(x, other)
         self.assertEqual(x.tolist(), [2, 3])
         self.assertEqual(both(x, x.clone()).tolist(), [5, 7])
+        far = tiny.tensor([1.0, 2.0, 3.0, 4.0], context=tiny.Context(device="far", cache=0)).realize()  # no memory of the host's
+        both.reset()
+        for i in range(3):
+            self.assertEqual(both(far[:2], far[2:]).tolist(), [5 + i, 7 + i])
+        with self.assertRaisesRegex(JitError, "of which argument 1 has the memory"):
+            both(far[:2], far[1:3])
         read = TinyJit(lambda a, b: a * b)
         for _ in range(3):
             self.assertEqual(read(x, x).tolist(), [9, 16])

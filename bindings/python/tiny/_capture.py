@@ -5,6 +5,7 @@ import weakref
 
 from . import _dimension, _tape, native
 from ._bound import Bound, set_variables, sized
+from ._errors import Error
 from ._reading import Reading
 from ._tape import Inside, JitError
 from ._joint import Joint
@@ -232,7 +233,8 @@ class Program:
             return
         spans = [_span(tensor) for tensor in tensors]
         for (at, _), other in itertools.product(self.written_inputs, range(len(tensors))):
-            if at != other and spans[at][0] < spans[other][1] and spans[other][0] < spans[at][1]:
+            (memory, first, end), (another, start, stop) = spans[at], spans[other]
+            if at != other and memory is another and first < stop and start < end:
                 raise JitError(f"TinyJit: {self.name} assigns to argument {at}, of which argument {other} has the memory: "
                                "pass it once")
 
@@ -276,10 +278,16 @@ def placeholder(tensor, by_value):
 
 
 def _span(tensor):
-    """(address of the first byte of its elements, that behind the last one); computes it, as the call does."""
-    first, size = tensor.data_ptr(), tensor.dtype.itemsize
+    """(memory of a device, None: the host's; the first byte of its elements there, that behind the last one); computes
+    it, as the call does."""
+    size = tensor.dtype.itemsize
+    try:
+        memory, first = None, tensor.data_ptr()
+    except Error:
+        _tape.realize([tensor])
+        memory, first = tensor.uop.base, tensor.offset * size
     steps = [stride * (length - 1) * size for stride, length in zip(tensor.strides, tensor.shape)]
-    return first + sum(step for step in steps if step < 0), first + sum(step for step in steps if step > 0) + size
+    return memory, first + sum(step for step in steps if step < 0), first + sum(step for step in steps if step > 0) + size
 
 
 def described(tensor, by_value):
