@@ -26,11 +26,21 @@ namespace {
 
 constexpr uint64_t kMagic = 0x33656C6E72656B74;  // and the format's number
 constexpr const char* kEnding = ".tiny";
-// Its time is that of the last look at the sizes of all files, which is not done more often.
+// Its time is that of the last look at the sizes of a share of the files, which is not done more
+// often than that each has its turn in this time.  A share are the names that begin with one
+// hexadecimal digit: a look at 200,000 files and the removal of half of them takes half a minute,
+// for which whoever comes first would wait.
 constexpr const char* kTrimmedName = "trimmed";
 constexpr int64_t kTrimSeconds = 3600;
+constexpr int64_t kShares = 16;
+constexpr int64_t kRemovedMax = 4096;  // files, by one look
+// A share of the small files is as good as all of them; of few large ones it says nothing, which
+// therefore have room of their own.
 constexpr int64_t kFileBytesMax = 64 << 20;
-constexpr int64_t kFolderBytesMax = 256 << 20;
+constexpr int64_t kLargeFileBytes = 1 << 20;
+constexpr int64_t kSmallBytesMax = 256 << 20;
+constexpr int64_t kLargeBytesMax = 512 << 20;
+constexpr int64_t kBlockBytes = 4096;  // a file takes whole ones
 
 // Over many bytes: four words are on their way at once.
 uint64_t hash_long(std::string_view bytes, uint64_t seed) {
@@ -116,6 +126,23 @@ bool write_file(const std::string& path, std::string_view bytes) {
     bytes.remove_prefix(static_cast<size_t>(put));
   }
   return true;
+}
+
+struct Entry {
+  int64_t time, bytes;
+  std::string path;
+};
+
+// If they have more bytes than that: until three quarters of it are left.
+void remove_oldest(std::vector<Entry>& entries, int64_t bytes_max) {
+  int64_t total = 0, removed = 0;
+  for (const Entry& entry : entries) total += entry.bytes;
+  if (total <= bytes_max) return;
+  sort_stable(entries, [](const Entry& a, const Entry& b) { return a.time < b.time; });
+  for (const Entry& entry : entries) {
+    if (total <= bytes_max / 4 * 3 || ++removed > kRemovedMax) return;
+    if (unlink(entry.path.c_str()) == 0) total -= entry.bytes;
+  }
 }
 
 }  // namespace
@@ -219,38 +246,36 @@ void DiskCache::store(std::string_view key, std::string_view content) {
   is_on_.store(false);
 }
 
-// Before the first write of a context, if none has for an hour: the oldest files go until three
-// quarters are left.
+// Before the first write of a context, if none has of late: of a share of the files, the oldest go
+// until three quarters are left of what it may have.
 void DiskCache::trim() {
   trimmed_ = true;
   const std::string stamp = cat(folder_, "/", kTrimmedName);
   struct stat last{};
-  if (stat(stamp.c_str(), &last) == 0 && std::time(nullptr) - last.st_mtim.tv_sec < kTrimSeconds)
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  if (stat(stamp.c_str(), &last) == 0 &&
+      std::abs(now.tv_sec - last.st_mtim.tv_sec) < kTrimSeconds / kShares)
     return;
   if (!write_file(stamp, "")) utimensat(AT_FDCWD, stamp.c_str(), nullptr, 0);
-  struct Entry {
-    int64_t time, bytes;
-    std::string path;
-  };
-  std::vector<Entry> entries;
-  int64_t total = 0;
+  // By chance: turns would be the same ones for a process that runs at the same time each day.
+  const uint64_t share = hash_mix(static_cast<uint64_t>(now.tv_nsec), 0) % kShares;
   DIR* folder = opendir(folder_.c_str());
   if (!folder) return;
+  std::vector<Entry> small, large;
   while (const dirent* entry = readdir(folder)) {
+    if (entry->d_name[0] != "0123456789abcdef"[share]) continue;
     if (std::strstr(entry->d_name, kEnding) == nullptr) continue;
     std::string path = cat(folder_, "/", entry->d_name);
     struct stat status{};
     if (lstat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
-    entries.push_back({status.st_mtim.tv_sec, status.st_size, std::move(path)});
-    total += status.st_size;
+    const int64_t bytes = (status.st_size + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
+    (bytes < kLargeFileBytes ? small : large)
+        .push_back({status.st_mtim.tv_sec, bytes, std::move(path)});
   }
   closedir(folder);
-  if (total <= kFolderBytesMax) return;
-  sort_stable(entries, [](const Entry& a, const Entry& b) { return a.time < b.time; });
-  for (const Entry& entry : entries) {
-    if (total <= kFolderBytesMax / 4 * 3) return;
-    if (unlink(entry.path.c_str()) == 0) total -= entry.bytes;
-  }
+  remove_oldest(small, kSmallBytesMax / kShares);
+  remove_oldest(large, kLargeBytesMax / kShares);
 }
 
 }  // namespace tiny

@@ -6,7 +6,8 @@
 //   Harmless  a file that is cut off, damaged or of another key is no file; files are written aside
 //             and renamed; the folder and every file must belong to the user, and to nobody else.
 //   Silent    nothing here fails a call: a folder that cannot be used means no cache.
-//   Bounded   the files used least recently go when there are too many bytes of them.
+//   Bounded   the files used least recently go when there are too many bytes of them, a share of
+//             the files at a time, so that nobody waits for long.
 #pragma once
 
 #include <atomic>

@@ -2,13 +2,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <thread>
+#include <vector>
 
+#include "base/text.h"
 #include "engine/compile.h"
 #include "engine/context.h"
+#include "engine/disk_cache.h"
 #include "engine/kernel_cache.h"
 #include "engine/realize.h"
 #include "ir/build.h"
@@ -194,6 +200,48 @@ TEST_F(DiskCacheTest, TheFolderIsMadeWithThoseAroundIt) {
   f.cache_dir = (folder_ / "a/b").string();
   compute(f);
   EXPECT_EQ(compute(f).on_disk, 2);
+}
+
+// Files of no content that count as `bytes` each, their names spread as hashes are; the older the
+// smaller their number.
+TEST_F(DiskCacheTest, TheOldestFilesGoAShareAtATime) {
+  constexpr int kFiles = 1024;
+  constexpr int64_t kBytes = 1020 << 10, kAllBytesMax = 256 << 20;
+  const auto now = fs::file_time_type::clock::now();
+  for (int i = 0; i < kFiles; ++i) {
+    char name[48];
+    std::snprintf(name, sizeof name, "%016llx%016x.tiny",
+                  static_cast<unsigned>(i) * 0x9E3779B97F4A7C15ull, i);
+    std::ofstream(folder_ / name).close();
+    fs::resize_file(folder_ / name, kBytes);
+    fs::last_write_time(folder_ / name, now - std::chrono::hours(kFiles - i));
+  }
+  const auto left = [&] {
+    std::vector<fs::path> all = files();
+    std::erase_if(all, [](const fs::path& path) { return fs::file_size(path) != kBytes; });
+    return all;
+  };
+  const auto number = [](const fs::path& path) {
+    return std::stoi(path.filename().string().substr(16, 16), nullptr, 16);
+  };
+  std::vector<fs::path> before = left();
+  ASSERT_EQ(std::ssize(before), kFiles);
+  for (int turn = 0; turn < 400; ++turn) {
+    DiskCache(flags(), "target").store(cat(turn), "content");
+    const std::vector<fs::path> after = left();
+    std::set<char> shares;
+    for (const fs::path& path : before)
+      if (!fs::exists(path)) shares.insert(path.filename().string()[0]);
+    EXPECT_LE(shares.size(), 1u) << "one look is at a share alone";
+    if (turn == 1) {
+      EXPECT_EQ(after.size(), before.size()) << "no second look so soon";
+    }
+    before = after;
+    if (turn != 0) fs::last_write_time(folder_ / "trimmed", now - std::chrono::minutes(10));
+  }
+  EXPECT_LE(std::ssize(before) * kBytes, kAllBytesMax);
+  EXPECT_GE(std::ssize(before) * kBytes, kAllBytesMax / 2);
+  for (const fs::path& path : before) EXPECT_GT(number(path), kFiles / 2);
 }
 
 TEST_F(DiskCacheTest, ContextsAtTheSameTimeShareAFolder) {

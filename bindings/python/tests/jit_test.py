@@ -515,6 +515,64 @@ class Stale(unittest.TestCase):
             if i == 3:
                 plain.grad = captured.grad = None
 
+    def test_gradients_of_arguments_add_up(self):
+        """As in calls of the function: in place where there is one, for those tensors alone that require gradients, and
+        not where the function begins anew."""
+        def more(w, x):
+            return (w * w * x).sum().backward()
+
+        def anew(w, x):
+            w.grad = None
+            more(w, x)
+            return w.grad * 2
+        for function in (more, anew):
+            jit = TinyJit(function)
+            plain, captured = ([Tensor([2.0 + i], requires_grad=bool(i)).realize() for i in range(3)] for _ in range(2))
+            for i in range(12):
+                x, y = (Tensor([1.0 + i], requires_grad=i % 2 == 1).realize() for _ in range(2))
+                at = 1 + i % 5 % 2
+                self.assertEqual(jit(captured[at], x).item(), function(plain[at], y).item())
+                for one, other in ((captured[at], plain[at]), (x, y)):
+                    self.assertEqual(one.grad is None, other.grad is None)
+                    if one.grad is not None:
+                        self.assertEqual(one.grad.item(), other.grad.item())
+                if i == 6:
+                    plain[1].grad = captured[1].grad = None
+            with self.assertRaisesRegex(RuntimeError, "made of no tensor that requires gradients"):
+                jit(captured[0], Tensor([1.0]))
+
+    def test_arguments_that_share_memory_which_is_written(self):
+        """The program has each as it was at the call: an error instead of a stale element."""
+        @TinyJit
+        def both(a, b):
+            a.assign(a + 1)
+            return a + b
+        x = Tensor([1.0, 2.0]).realize()
+        self.assertEqual(both(x, x).tolist(), [4, 6])
+        for other in (x, x[:1]):
+            with self.assertRaisesRegex(JitError, "both assigns to argument 0, of which argument 1 has the memory"):
+                both(x, other)
+        self.assertEqual(x.tolist(), [2, 3])
+        self.assertEqual(both(x, x.clone()).tolist(), [5, 7])
+        far = tiny.tensor([1.0, 2.0, 3.0, 4.0], context=tiny.Context(device="far", cache=0)).realize()  # no memory of the host's
+        both.reset()
+        for i in range(3):
+            self.assertEqual(both(far[:2], far[2:]).tolist(), [5 + i, 7 + i])
+        with self.assertRaisesRegex(JitError, "of which argument 1 has the memory"):
+            both(far[:2], far[1:3])
+        read = TinyJit(lambda a, b: a * b)
+        for _ in range(3):
+            self.assertEqual(read(x, x).tolist(), [9, 16])
+
+        @TinyJit
+        def slope(a, b):
+            return (a * b).sum().backward()
+        w = Tensor([1.0, 2.0], requires_grad=True).realize()
+        slope(w, w)
+        self.assertEqual(w.grad.tolist(), [2, 4])
+        with self.assertRaisesRegex(JitError, "slope .* argument .*pass it once"):
+            slope(w, w)
+
     def test_a_gradient_inside(self):
         """What an optimiser of the function took is nobody's afterwards, and says so."""
         w = Tensor([2.0], requires_grad=True)
@@ -536,6 +594,42 @@ class Stale(unittest.TestCase):
         self.assertEqual(w.item(), -1.0)
         w.grad = None
         self.assertIsNone(w.grad)
+
+    def test_two_programs_that_share_parameters(self):
+        """As of a generator and what judges it: backward() of one goes through the other's parameters, whose gradients
+        were made inside of its program.  What is added to those is nobody's as well."""
+        def train(wrap):
+            g, d = Tensor([0.5, -1.0], requires_grad=True), Tensor([1.0, 2.0], requires_grad=True)
+            of_g, of_d = nn.optim.SGD([g], lr=0.1), nn.optim.SGD([d], lr=0.1)
+
+            def judge(x):
+                of_d.zero_grad()
+                loss = ((d * g.detach()).sum() - (d * x).sum()).square().backward()
+                of_d.step()
+                return loss
+
+            def make(x):
+                of_g.zero_grad()
+                loss = ((d * g).sum() - x.sum()).square().backward()
+                of_g.step()
+                return loss
+            judge, make = wrap(judge), wrap(make)
+            with Tensor.train():
+                losses = [[judge(x).item(), make(x).item()] for x in (Tensor([0.1 * i, 0.2]) for i in range(6))]
+            return losses, d, of_d
+        (losses, d, optimizer), (want, *_) = train(TinyJit), train(lambda one: one)
+        for got, wanted in zip(sum(losses, []), sum(want, [])):
+            self.assertAlmostEqual(got, wanted, delta=1e-5 * (1 + wanted))
+        with self.assertRaisesRegex(JitError, "inside of a program"):
+            print(d.grad)
+        (d * d).sum().backward()
+        with self.assertRaisesRegex(JitError, "inside of a program"):
+            print(d.grad)
+        with Tensor.train(), self.assertRaisesRegex(JitError, "inside of a program"):
+            optimizer.step()
+        d.grad = None
+        (d * 2).sum().backward()
+        self.assertEqual(d.grad.tolist(), [2, 2])
 
     def test_a_capture_that_fails_leaves_what_was(self):
         w = Tensor([1.0, 2.0], requires_grad=True).realize()

@@ -370,7 +370,8 @@ class Gradients(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "was computed already"):
             (h * w).sum().backward()  # a part by w is there
         h = w * w
-        h.numpy() if torch else h.tolist()
+        with Tensor.no_grad():
+            h.tolist()
         with self.assertRaisesRegex(RuntimeError, "was computed already"):
             (h * w).sum().backward()
         loss = (w * w).sum().backward()
@@ -381,15 +382,25 @@ class Gradients(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "was assigned to since"):
             loss.backward()
 
-    def test_elements_may_be_read_on_the_way_of_training(self):
-        w = Tensor([1.0, 2.0], requires_grad=True)
-        with Tensor.train():
-            h = w * w
-            self.assertEqual(h.tolist(), [1.0, 4.0])
-            loss = (h * w).sum()
-            self.assertEqual(loss.item(), 9.0)
-            loss.backward()
-        self.assertEqual(w.grad.tolist(), [3.0, 12.0])
+    def test_elements_may_be_read_before_backward(self):
+        """In training or not; what was read once is not computed for each read."""
+        for training in (False, True):
+            w = Tensor([1.0, 2.0], requires_grad=True).realize()
+            with Tensor.train(training):
+                h = w * w
+                self.assertEqual(h.tolist(), [1.0, 4.0])
+                self.assertEqual(bytes(h), bytes(memoryview(h)))
+                loss = (h * w).sum()
+                self.assertEqual(loss.item(), 9.0)
+                count = tiny.GlobalCounters.kernel_count
+                self.assertEqual((loss.item(), h.tolist(), f"{loss:.1f}"), (9.0, [1.0, 4.0], "9.0"))
+                self.assertEqual(tiny.GlobalCounters.kernel_count, count)
+                loss.backward()
+            self.assertEqual(w.grad.tolist(), [3.0, 12.0])
+            h = w * 1
+            self.assertEqual(h.tolist(), [1.0, 2.0])
+            h += 1
+            self.assertEqual(h.tolist(), [2.0, 3.0])
 
     def test_training_is_a_context(self):
         self.assertFalse(Tensor.training)

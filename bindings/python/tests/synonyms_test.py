@@ -10,7 +10,7 @@ import torch
 
 import tiny
 from compared import BOX, SHAPES, Case, numbers
-from tiny import Tensor, dtypes
+from tiny import Tensor, _synonyms, dtypes
 
 
 FEW = {**BOX, "max_examples": 12}  # each compares some twenty methods
@@ -373,6 +373,38 @@ class Names(Case):
                      x.index_add(1, at[0], x), x.clone().uniform_(), x.clone().normal_(), x.new_zeros(2), x.new_empty(2),
                      x.slice_scatter(x[:, :1], 1, 0, 1), (x @ x.T).matrix_power(0), x.take([1, 2]), x.clone().zero_()):
             self.assertIs(made.realize().context, context)
+
+    def test_writing_as_torch(self):
+        """Each method that writes, by arguments that fit it, beside PyTorch's of the name."""
+        x = np.array([[0.5, 0.25, -0.75], [0.1, -0.2, 0.9]], "float32")
+        whole = np.array([[5, 1, -7], [2, 0, 3]], "int64")
+        rows, at, mask = np.array([1, 0]), np.array([[0, 1, 0]]), np.array([[True, False, True], [False, True, False]])
+        given = {
+            "addbmm": (np.stack([x[:, :2]] * 2), np.stack([x] * 2)), "baddbmm": None, "addcdiv": (x, x), "addcmul": (x, x),
+            "addmm": (x[:, :2], x), "addmv": None, "addr": (x[:, 0], x[0]), "clamp": (-0.5, 0.5), "clip": (-0.5, 0.5),
+            "clamp_max": (0.3,), "clamp_min": (0.3,), "cumprod": (1,), "cumsum": (0,), "fmod": (0.3,), "remainder": (0.3,),
+            "floor_divide": (0.3,), "index_add": (0, rows, x), "index_copy": (0, rows, x), "index_fill": (0, rows[:1], 2.0),
+            "ldexp": (whole,), "lerp": (x * 3, 0.25), "masked_fill": (mask, 3.0), "masked_scatter": (mask, x * 2), "pow": (2,),
+            "scatter": (0, at, x[:1]), "scatter_add": (0, at, x[:1]), "scatter_reduce": (0, at, x[:1], "amax"),
+            "bitwise_not": (), "bitwise_left_shift": (2,), "bitwise_right_shift": (1,)}
+        two = "add atan2 copysign div divide heaviside hypot mul multiply sub subtract xlogy".split()
+        given.update({name: (x + 1,) for name in two}, **{f"bitwise_{name}": (whole[::-1].copy(),) for name in ("and", "or", "xor")})
+        for name in _synonyms._WRITTEN.split():
+            arguments = given.get(name, ())
+            if arguments is None:  # of other ranks: below
+                continue
+            start = whole if name.startswith("bitwise") else x + 1 if name == "acosh" else x
+            ours, theirs = Tensor(start.copy()), torch.tensor(start)
+            both = [[make(one) if isinstance(one, np.ndarray) else one for one in arguments] for make in (Tensor, torch.tensor)]
+            self.assertIs(getattr(ours, f"{name}_")(*both[0]), ours)
+            other = torch if not hasattr(theirs, f"{name}_") else None
+            getattr(theirs, f"{name}_")(*both[1]) if other is None else theirs.copy_(getattr(torch.nn.functional, name)(theirs, *both[1]))
+            np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-5, atol=1e-6, err_msg=name)
+        ours, theirs = Tensor(x[:, 0].copy()), torch.tensor(x[:, 0].copy())
+        np.testing.assert_allclose(ours.addmv_(Tensor(x), Tensor(x[0])).numpy(), theirs.addmv_(torch.tensor(x), torch.tensor(x[0])), rtol=1e-5)
+        cube = np.stack([x, x * 2])
+        np.testing.assert_allclose(Tensor(cube).baddbmm_(Tensor(cube[:, :, :2].copy()), Tensor(cube)).numpy(),
+                                   torch.tensor(cube).baddbmm_(torch.tensor(cube[:, :, :2].copy()), torch.tensor(cube)), rtol=1e-5)
 
     def test_writing(self):
         x = Tensor([1.0, -2.0, 3.0])

@@ -1,9 +1,11 @@
 """What a function does to tensors while TinyJit captures it, and the program that comes of it."""
 
+import itertools
 import weakref
 
 from . import _dimension, _tape, native
 from ._bound import Bound, set_variables, sized
+from ._errors import Error
 from ._reading import Reading
 from ._tape import Inside, JitError
 from ._joint import Joint
@@ -119,6 +121,11 @@ class Capture:
             raise JitError(found.text)
         return found
 
+    def note_inside(self, tensor):
+        """The gradient from before is one that another program keeps: the program is one for that."""
+        is_first = id(tensor) not in self.gradients
+        self._gradient(tensor).was_read |= is_first
+
     def is_inside(self, tensor):
         """Whether the tensor's gradient is one that the function made."""
         return tensor.__dict__.get("_gradient") is not self._gradient(tensor).before
@@ -164,6 +171,7 @@ class Program:
         self.shapes = {}  # of outputs that depend on variables: number: dimensions
         self.recipe = None  # what it was compiled of
         self._known = {}  # names of variables
+        self.name = "the function"
         self._numbers = None  # of the outputs that are returned or are gradients, once it is complete
         self._is_bare = False  # they are all that a call gives
 
@@ -199,6 +207,7 @@ class Program:
             one.forget()
         if self._is_bare:
             return self._execute(tensors)
+        self._check_apart(tensors)
         made = dict(zip(self._numbers, self._with_draws(tensors)))
         for at, memory in self.written_inputs:
             tensors[at].assign(memory)
@@ -212,6 +221,22 @@ class Program:
             owner._gradient = made[gradient] if isinstance(gradient, int) else gradient
         return [made[one] if isinstance(one, int) else tensors[one.at] if isinstance(one, InputItself) else one
                 for one in self.outputs]
+
+    def _check_apart(self, tensors):
+        """What the program writes of an argument, no other argument has: to the program they are several tensors."""
+        owners = [owner for owner, _ in self.gradients if isinstance(owner, int)]
+        for at, other in itertools.product(owners, range(len(tensors))):
+            if at != other and tensors[at] is tensors[other]:
+                raise JitError(f"TinyJit: {self.name} sets the gradient of argument {at}, which is argument {other} too: "
+                               "pass it once")
+        if not self.written_inputs or len(tensors) == 1:
+            return
+        spans = [_span(tensor) for tensor in tensors]
+        for (at, _), other in itertools.product(self.written_inputs, range(len(tensors))):
+            (memory, first, end), (another, start, stop) = spans[at], spans[other]
+            if at != other and memory is another and first < stop and start < end:
+                raise JitError(f"TinyJit: {self.name} assigns to argument {at}, of which argument {other} has the memory: "
+                               "pass it once")
 
     def _execute(self, tensors):
         if isinstance(self.compiled, Joint):
@@ -250,6 +275,19 @@ def placeholder(tensor, by_value):
     if Reading.tinygrad:
         _tape.note(given)
     return entry, given
+
+
+def _span(tensor):
+    """(memory of a device, None: the host's; the first byte of its elements there, that behind the last one); computes
+    it, as the call does."""
+    size = tensor.dtype.itemsize
+    try:
+        memory, first = None, tensor.data_ptr()
+    except Error:
+        _tape.realize([tensor])
+        memory, first = tensor.uop.base, tensor.offset * size
+    steps = [stride * (length - 1) * size for stride, length in zip(tensor.strides, tensor.shape)]
+    return memory, first + sum(step for step in steps if step < 0), first + sum(step for step in steps if step > 0) + size
 
 
 def described(tensor, by_value):

@@ -37,6 +37,12 @@ class _Call:
         self.inputs, self.constants = [], [("Tensor.training", bool, Tensor.training)]
         self._flat("args", args)
         self._flat("kwargs", self.kwargs)
+        # Arguments with gradients, to which backward() adds: (where the argument is among the tensors, its gradient).
+        self.gradients = [] if Reading.tinygrad else [
+            (at, tensor.grad) for at, tensor in enumerate(self.tensors)
+            if tensor.__dict__.get("_requires_grad") and tensor.__dict__.get("_gradient") is not None]
+        self.tensors += [gradient for _, gradient in self.gradients]
+        self.inputs += [("a gradient of argument", at) for at, _ in self.gradients]
 
     @property
     def key(self):
@@ -51,6 +57,8 @@ class _Call:
         elif isinstance(value, Tensor):
             self.tensors.append(value)
             self.inputs.append((name, *described(value, self.by_value)))
+            if value.__dict__.get("_requires_grad") and not Reading.tinygrad:
+                self.inputs.append((name, "requires_grad"))
             for size in value.__dict__.get("_dims", ()):
                 self._bind(size)
         elif isinstance(value, (list, tuple)):
@@ -316,6 +324,8 @@ class TinyJit:
         _tape.realize([*call.tensors, *guards.tensors.values(), *_tape.waiting()])
         pairs = [placeholder(tensor, call.by_value) for tensor in call.tensors]
         inputs, given = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+        for (at, _), gradient in zip(call.gradients, given[len(given) - len(call.gradients):]):
+            given[at]._gradient = gradient
         capture = State.capture = Capture(given)
         capture.entries = inputs
         try:
@@ -367,6 +377,7 @@ class TinyJit:
         self._tell(capture.context_of(next(iter((*outputs, *targets)))), compiled)
         nest = _replaced(result, _Place, lambda value: isinstance(value, Tensor))
         program = Program(compiled, guards, nest, places)
+        program.name = self._name
         program.draws, program.gradients, program.kept = list(capture.draws.values()), gradients, targets
         program.recipe = recipe
         program.over = [one for one in guards.over if any(id(part) in written for part in one._parts)]

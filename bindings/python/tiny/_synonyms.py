@@ -142,9 +142,12 @@ def _written(name, plain, doc):
     setattr(Tensor, name, operate)
 
 
-_WRITTEN = ("abs add addcdiv addcmul ceil clamp clip cos div exp floor index_add index_copy index_fill leaky_relu log "
-            "masked_fill mul neg pow reciprocal relu round rsqrt scatter scatter_add sigmoid sign sin sqrt square sub tanh "
-            "tril triu trunc")
+_WRITTEN = ("abs acos acosh add addbmm addcdiv addcmul addmm addmv addr asin asinh atan atan2 atanh baddbmm bitwise_and "
+            "bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor ceil clamp clamp_max clamp_min clip copysign cos cosh "
+            "cumprod cumsum deg2rad div divide erf exp exp2 expm1 floor floor_divide fmod frac heaviside hypot index_add index_copy "
+            "index_fill ldexp leaky_relu lerp log log10 log1p log2 logit masked_fill masked_scatter mul multiply nan_to_num neg negative "
+            "pow rad2deg reciprocal relu remainder round rsqrt scatter scatter_add scatter_reduce sigmoid sign sin sinc sinh sqrt "
+            "square sub subtract tan tanh tril triu trunc xlogy")
 
 
 def _writers():

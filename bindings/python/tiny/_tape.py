@@ -132,8 +132,16 @@ def read(tensor):
                        "return the tensor and read it outside")
     own = leaves(tensor)
     if Reading.tinygrad and (not is_of_memory(tensor) or _has_graph(tensor)) or (
-            own and native.Tensor.training and CUT not in own and not tensor.__dict__.get("_requires_grad")):
+            own and CUT not in own and not tensor.__dict__.get("_requires_grad") and not native.Tensor.no_grad):
+        node = None
+        if not Reading.tinygrad:  # which has kernels of its own for each read
+            node = tensor.uop
+            before, other = tensor.__dict__.get("_read", (None, None))
+            if before is node:
+                return other
         other = native.tiny_detach(tensor)
         other.context = tensor.context
+        if node is not None:
+            tensor._read = node, other
         return other
     return tensor

@@ -73,10 +73,15 @@ def _set_grad(self, value):
 
 def _accumulate(tensor, slope):
     """Adds to a gradient in its place, so that a program goes on with it; one that the program made is its own."""
+    capture = _tape.State.capture
+    if isinstance(tensor.__dict__.get("_gradient"), _tape.Inside):  # what is added to it is nobody's, too
+        if capture is not None:
+            capture.note_inside(tensor)
+        return
     had = tensor.grad
     if had is None:
         _set_grad(tensor, slope)
-    elif _tape.State.capture is not None and _tape.State.capture.is_inside(tensor):
+    elif capture is not None and capture.is_inside(tensor):
         _set_grad(tensor, had + slope)
     else:
         had.assign(had + slope)
@@ -85,7 +90,7 @@ def _accumulate(tensor, slope):
 def _explained(error):
     return RuntimeError(
         f"backward(): {error}: a tensor that requires gradients was assigned to since the loss was built of it, or a "
-        "value between them was computed (realize(), or numpy() and the like while Tensor.training is false)")
+        "value between them was computed (realize(), or numpy() and the like while Tensor.no_grad is true)")
 
 
 def _upstream(self, given):

@@ -85,7 +85,7 @@ def _item(self):
     """The one element of a tensor that has one, as a number of Python's."""
     if self.numel != 1:
         raise ValueError(f"item() wants one element, not shape {list(self.shape)}")
-    return self.reshape([]).tolist()
+    return _tape.read(self).reshape([]).tolist()
 
 
 # ---- As Python's numbers and sequences
