@@ -339,7 +339,7 @@ TEST_P(Values, AWriteToOneOfTwoEqualTensorsLeavesTheOther) {
   tiny_tensor* x = data<float>(TINY_FLOAT32, {4}, {1, 2, 3, 4});
   tiny_tensor* both[] = {binary(TINY_MUL, x, x), binary(TINY_MUL, x, x)};
   const std::vector<float> squares{1, 4, 9, 16};
-  for (const size_t written : {0, 1}) {
+  for (const size_t written : {size_t{0}, size_t{1}}) {
     ASSERT_EQ(tiny_realize(both, 2), TINY_OK) << tiny_last_error();
     const std::vector<float> before = read<float>(both[1 - written]);
     const int64_t begin = 0, end = 2;

@@ -29,7 +29,7 @@ void product(Call& c) {
   c.give(0, matmul(c.operand(0), c.operand(1)));
 }
 void sum_of_products(Call& c) {
-  for (const size_t k : {0, 1})
+  for (const size_t k : {size_t{0}, size_t{1}})
     TORCH_CHECK(c.tensor(k).dim() == 1, "1D tensors expected, but got ", c.tensor(0).dim(),
                 "D and ", c.tensor(1).dim(), "D tensors");
   TORCH_CHECK(c.tensor(0).scalar_type() == c.tensor(1).scalar_type(),
