@@ -232,6 +232,10 @@ void Versions::settle() {
   forget_old_memory();
   for (size_t i = 0; i < old_.size(); ++i) old_[i].version.node()->realized = kept[i];
   for (size_t i = 0; i < last_.size(); ++i) last_[i].node()->realized = fresh[i];
+  // What has the old elements without owning their memory was published where they are no more.
+  for (Cell* cell = context_.cells(); cell; cell = cell->next())
+    if (!cell->owns_memory() && index_.contains(moved_from(cell->node()).node()))
+      cell->set(UOp(cell->node()));
   rebind_cells(context_);
 }
 

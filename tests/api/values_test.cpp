@@ -333,6 +333,24 @@ TEST_P(Values, SeveralAreRealizedTogether) {
   EXPECT_EQ(tiny_realize(nullptr, 0), TINY_OK);
 }
 
+// Equal values are computed once and share memory until one of them is written to: what was read of
+// the other before the write is read again behind it.
+TEST_P(Values, AWriteToOneOfTwoEqualTensorsLeavesTheOther) {
+  tiny_tensor* x = data<float>(TINY_FLOAT32, {4}, {1, 2, 3, 4});
+  tiny_tensor* both[] = {binary(TINY_MUL, x, x), binary(TINY_MUL, x, x)};
+  const std::vector<float> squares{1, 4, 9, 16};
+  for (const size_t written : {size_t{0}, size_t{1}}) {
+    ASSERT_EQ(tiny_realize(both, 2), TINY_OK) << tiny_last_error();
+    const std::vector<float> before = read<float>(both[1 - written]);
+    const int64_t begin = 0, end = 2;
+    tiny_tensor* part = made(
+        [&](tiny_tensor** o) { return tiny_slice(both[written], &begin, &end, nullptr, 1, o); });
+    ASSERT_EQ(tiny_assign(part, data<float>(TINY_FLOAT32, {2}, {-1, -2})), TINY_OK);
+    EXPECT_EQ(read<float>(both[written]), (std::vector<float>{-1, -2, 9, 16}));
+    EXPECT_EQ(read<float>(both[1 - written]), before);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Devices, Values, ::testing::Values("interp", "cpu"),
                          [](const auto& info) { return std::string(info.param); });
 

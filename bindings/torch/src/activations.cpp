@@ -1,5 +1,6 @@
 // Rows of activations and of their slopes.
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "pointwise.h"
@@ -98,7 +99,11 @@ V logit(const V& x) {
 }
 
 constexpr PointwiseRow kActivations[] = {
-    {"gelu", Types::Same, [](Given o) { return gelu(o[0], o.text(0) == "tanh"); }},
+    {"gelu", Types::Same, [](Given o) { return gelu(o[0], o.text(0) == "tanh"); },
+     [](std::span<const at::Tensor>, Given o) {
+       TORCH_CHECK(o.text(0) == "tanh" || o.text(0) == "none",
+                   "approximate argument must be either none or tanh.");
+     }},
     {"silu", Types::Same, [](Given o) { return unary(TINY_SILU, o[0]); }},
     {"mish", Types::Same, [](Given o) { return mish(o[0]); }},
     {"elu", Types::Same, [](Given o) { return elu(o[0], o.number(0), o.number(1), o.number(2)); }},
@@ -110,7 +115,12 @@ constexpr PointwiseRow kActivations[] = {
     {"hardtanh", Types::Same, [](Given o) { return clipped(o[0], o.number(0), o.number(1)); }},
     {"hardswish", Types::Same, [](Given o) { return o[0] * gate(o[0]); }},
     {"hardsigmoid", Types::Same, [](Given o) { return gate(o[0]); }},
-    {"softshrink", Types::Same, softshrink},
+    {"softshrink", Types::Same, softshrink,
+     [](std::span<const at::Tensor> given, Given o) {
+       constexpr double kMost = std::numeric_limits<float>::max();
+       TORCH_CHECK(o.real(0) >= 0 && o.real(0) <= kMost, "lambda must be in range [0, ", kMost,
+                   "] for input dtype ", given[0].scalar_type(), ", but found ", o.real(0));
+     }},
     {"hardshrink", Types::Same, hardshrink},
 };
 

@@ -1,6 +1,7 @@
 #include "call.h"
 
 #include <ATen/EmptyTensor.h>
+#include <ATen/MemoryOverlap.h>
 #include <ATen/WrapDimUtils.h>
 #include <ATen/native/Resize.h>
 
@@ -13,11 +14,34 @@ namespace tiny_torch {
 
 namespace {
 
+bool is_brought(const c10::Argument& argument) {
+  return argument.kwarg_only() && argument.alias_info() && argument.alias_info()->isWrite();
+}
+
+// What a caller brought for a result shares no element with itself, nor some with an argument.
+void refuse_overlaps(const c10::FunctionSchema& schema, const c10::IValue* given) {
+  const auto& arguments = schema.arguments();
+  for (size_t k = arguments.size(); k-- > 0 && is_brought(arguments[k]);) {
+    const at::Tensor& out = given[k].toTensor();
+    at::assert_no_internal_overlap(out);
+    for (size_t i = 0; i < k; ++i) {
+      if (given[i].isTensor() && given[i].toTensor().defined() && !is_brought(arguments[i])) {
+        at::assert_no_partial_overlap(out, given[i].toTensor());
+      } else if (given[i].isTensorList()) {
+        for (const at::Tensor& one : given[i].toTensorVector()) at::assert_no_overlap(out, one);
+      }
+    }
+  }
+}
+
 class RowKernel final : public c10::OperatorKernel {
  public:
   explicit RowKernel(void (*compute)(Call&)) : compute_(compute) {}
   void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) {
-    if (meets_complex(*stack, op.schema().arguments().size())) return fall_back(op, stack);
+    const size_t count = op.schema().arguments().size();
+    if (meets_complex(*stack, count)) return fall_back(op, stack);
+    if (count && is_brought(op.schema().arguments().back()))
+      refuse_overlaps(op.schema(), &*(stack->end() - static_cast<int64_t>(count)));
     Call call(op.schema(), *stack);
     compute_(call);
     call.finish();

@@ -16,4 +16,10 @@ inline void warn_of_repeats(const at::Tensor& self, const char* what) {
         "operation. This also applies to advanced indexing e.g. tensor[indices] = tensor");
 }
 
+// A result that the caller brought has the dtype that the operator gives, not one to convert to.
+inline void check_dtype_of_out(const at::Tensor& out, at::ScalarType wanted) {
+  TORCH_CHECK(!out.defined() || out.scalar_type() == wanted, "Expected out tensor to have dtype ",
+              c10::scalarTypeToTypeMeta(wanted), ", but got ", out.dtype(), " instead");
+}
+
 }  // namespace tiny_torch

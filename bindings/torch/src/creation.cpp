@@ -7,6 +7,7 @@
 
 #include "call.h"
 #include "checks.h"
+#include "computed.h"
 #include "generator.h"
 
 namespace tiny_torch {
@@ -103,6 +104,8 @@ void linspace(Call& c) {  // start, end, steps
 void eye(Call& c) {  // n, m
   const int64_t rows = c.integer(0);
   const int64_t columns = c.argument(1).isInt() ? c.integer(1) : rows;
+  TORCH_CHECK(rows >= 0, "n must be greater or equal to 0, got ", rows);
+  TORCH_CHECK(columns >= 0, "m must be greater or equal to 0, got ", columns);
   const V equal = compare(TINY_EQ, unsqueeze(arange(TINY_INT64, rows), 1),
                           unsqueeze(arange(TINY_INT64, columns), 0));
   c.give(0, cast(equal, dtype_of_tensor(c.target(0))));
@@ -171,11 +174,14 @@ void fill_cauchy(Call& c) {  // self, median, sigma, generator
   put_drawn(c.tensor(0), unary(TINY_SIN, angle) / unary(TINY_COS, angle) * c.real(2) + c.real(1));
 }
 void fill_log_normal(Call& c) {  // self, mean, std, generator
+  TORCH_CHECK(c.real(2) > 0, "log_normal_ expects std > 0.0, but found std=", c.real(2));
   const at::Tensor& self = c.tensor(0);
   const V unit = normal(c, 3, sizes_of(self), drawn(self));
   put_drawn(self, unary(TINY_EXP, unit * c.real(2) + c.real(1)));
 }
 void fill_geometric(Call& c) {  // self, p, generator
+  TORCH_CHECK(c.real(1) > 0 && c.real(1) < 1,
+              "geometric_ expects p to be in (0, 1), but got p=", c.real(1));
   const V unit = uniform(c, 2, sizes_of(c.tensor(0)), TINY_FLOAT32);
   put_drawn(c.tensor(0),
             unary(TINY_FLOOR, unary(TINY_LOG1P, -unit) / std::log1p(-c.real(1))) + 1.0);
@@ -249,7 +255,40 @@ void permutation(Call& c) {  // n, generator
   check(tiny_random_permutation(next_key(c.generator(1)).handle(), count, &out));
   c.give(0, V(out));
 }
+// At most so many probabilities are looked at before they are used, if they are computed already.
+constexpr int64_t kCheckedProbabilitiesMax = 4096;
+
+void check_probabilities(const at::Tensor& self) {
+  if (self.numel() > kCheckedProbabilitiesMax || !is_computed(self)) return;
+  std::vector<float> memory(static_cast<size_t>(self.numel()));
+  if (memory.empty()) return;
+  read(cast(read(self), TINY_FLOAT32), memory.data(), memory.size() * sizeof(float));
+  const auto row = static_cast<size_t>(self.size(-1));
+  for (size_t begin = 0; begin < memory.size(); begin += row) {
+    float total = 0;
+    for (size_t i = begin; i < begin + row; ++i) {
+      TORCH_CHECK(std::isfinite(memory[i]) && memory[i] >= 0,
+                  "probability tensor contains either `inf`, `nan` or element < 0");
+      total += memory[i];
+    }
+    TORCH_CHECK(total > 0, "invalid multinomial distribution (sum of probabilities <= 0)");
+  }
+}
 void multinomial(Call& c) {  // self, num_samples, replacement, generator
+  const at::Tensor& self = c.tensor(0);
+  const int64_t count = c.integer(1);
+  constexpr int64_t kCategoriesMax = int64_t{1} << 24;  // PyTorch's
+  TORCH_CHECK(
+      at::isFloatingType(self.scalar_type()),
+      "multinomial only supports floating-point dtypes for input, got: ", self.scalar_type());
+  TORCH_CHECK(!c.target(0).defined() || c.target(0).scalar_type() == at::kLong,
+              "multinomial expects Long tensor out, got: ", c.target(0).scalar_type());
+  TORCH_CHECK(count > 0, "cannot sample n_sample <= 0 samples");
+  TORCH_CHECK(self.dim() == 1 || self.dim() == 2, "prob_dist must be 1 or 2 dim");
+  TORCH_CHECK(c.flag(2) || count <= self.size(-1),
+              "cannot sample n_sample > prob_dist.size(-1) samples without replacement");
+  TORCH_CHECK(self.size(-1) <= kCategoriesMax, "number of categories cannot exceed 2^24");
+  check_probabilities(self);
   const V weights = c.value(0);
   tiny_tensor* out = nullptr;
   check(tiny_random_multinomial(next_key(c.generator(3)).handle(),
@@ -317,6 +356,7 @@ constexpr Row kRandom[] = {
     {"bernoulli.out", bernoulli},
     {"randperm.generator_out", permutation},
     {"multinomial", multinomial},
+    {"multinomial.out", multinomial},
     {"native_dropout", dropout},
     {"native_dropout_backward", dropout_backward},
     {"normal.Tensor_float",

@@ -1,4 +1,7 @@
 // Rows of operators of elements: arithmetic, comparisons, functions of one number.
+#include <ATen/native/BinaryOps.h>
+#include <ATen/ops/result_type.h>
+
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -32,6 +35,23 @@ V negated(const V& a) {
 }
 V either(const V& a, const V& b) {
   return binary(TINY_OR, a, b);
+}
+
+using Tensors = std::span<const at::Tensor>;
+// The factor of a sum's second operand.
+void refuse_factor(Tensors given, Given o) {
+  const at::Scalar factor = o.parameters[0]->toScalar();
+  if (factor.isIntegral(/*includeBool=*/false)) return;  // most often 1: right for every dtype
+  at::native::alpha_check(at::result_type(given[0], given[1]), factor);
+}
+void refuse_difference(Tensors given, Given o) {
+  at::native::sub_check(given[0], given[1]);
+  refuse_factor(given, o);
+}
+void refuse_negated_bool(Tensors given, Given) {
+  TORCH_CHECK(given[0].scalar_type() != at::kBool,
+              "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to "
+              "invert a mask, use the `~` or `logical_not()` operator instead.");
 }
 
 V scaled(Given o, const V& a, size_t parameter) {
@@ -167,9 +187,9 @@ V logical(const V& a, const V& b, tiny_binary_op op) {
 }
 
 constexpr PointwiseRow kArithmetic[] = {
-    {"add.Tensor", Types::Same, add},
-    {"sub.Tensor", Types::Same, sub},
-    {"rsub.Tensor", Types::Same, rsub},
+    {"add.Tensor", Types::Same, add, refuse_factor},
+    {"sub.Tensor", Types::Same, sub, refuse_difference},
+    {"rsub.Tensor", Types::Same, rsub, refuse_difference},
     {"mul.Tensor", Types::Same, mul},
     {"div.Tensor", Types::Float, [](Given o) { return o[0] / o[1]; }},
     {"div.Tensor_mode", Types::Division, div_mode},
@@ -241,7 +261,7 @@ constexpr PointwiseRow kLogic[] = {
 
 constexpr PointwiseRow kFunctions[] = {
     {"abs", Types::Same, [](Given o) { return is_bool(o) ? o[0] : unary(TINY_ABS, o[0]); }},
-    {"neg", Types::Same, function<TINY_NEG>},
+    {"neg", Types::Same, function<TINY_NEG>, refuse_negated_bool},
     {"sign", Types::Same,
      [](Given o) {
        return is_bool(o) ? o[0]

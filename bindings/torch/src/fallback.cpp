@@ -53,6 +53,9 @@ constexpr const char* kListed[] = {
     "max_unpool",
     "fractional_max_pool",
     "multilabel_margin_loss",
+    // Rows of other lengths, padded and not.
+    "_jagged_to_padded_dense",
+    "_padded_dense_to_jagged",
     // Numbers of quantized networks, while they are trained.
     "_fake_quantize_learnable_",
     "_fused_moving_avg_obs_fq_helper",

@@ -29,10 +29,16 @@ void product(Call& c) {
   c.give(0, matmul(c.operand(0), c.operand(1)));
 }
 void sum_of_products(Call& c) {
+  for (const size_t k : {size_t{0}, size_t{1}})
+    TORCH_CHECK(c.tensor(k).dim() == 1, "1D tensors expected, but got ", c.tensor(0).dim(),
+                "D and ", c.tensor(1).dim(), "D tensors");
+  TORCH_CHECK(c.tensor(0).scalar_type() == c.tensor(1).scalar_type(),
+              "dot : expected both vectors to have same dtype, but found ",
+              c.tensor(0).scalar_type(), " and ", c.tensor(1).scalar_type());
   const V a = c.value(0);
   const V b = c.value(1);
-  TORCH_CHECK(a.rank() == 1 && b.rank() == 1 && a.numel() == b.numel(),
-              "inconsistent tensor size, expected tensor [", a.numel(), "] and src [", b.numel(),
+  TORCH_CHECK(a.numel() == b.numel(), "inconsistent tensor size, expected tensor [", a.numel(),
+              "] and src [", b.numel(),
               "] to have the same number of elements, and one dimension each");
   c.give(0, cast(matmul(a, b), a.dtype()));
 }

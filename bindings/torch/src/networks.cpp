@@ -1,5 +1,8 @@
 // Rows of layers of networks: convolutions, pools, normalisation, cells, a loss.  A backward row
 // whose forward pass is one value asks the engine for the gradient of that.
+#include <ATen/native/Pool.h>
+#include <ATen/native/layer_norm.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -91,10 +94,29 @@ WindowSizes max_pool_of(const Call& c, size_t at, int64_t axes) {
   if (c.flag(at + 4)) sizes.flags |= TINY_FLAG_CEIL_MODE;
   return sizes;
 }
+// PyTorch's own words for windows of three axes; for those of two its functions for out= say them.
+void check_max_pool(const at::Tensor& self, const WindowSizes& window, bool ceil) {
+  int64_t in[3], out[3];
+  int k[3], step[3], pads[3], apart[3];
+  for (size_t i = 0; i < 3; ++i) {
+    k[i] = static_cast<int>(window.kernel[i]);
+    step[i] = static_cast<int>(window.strides[i]);
+    pads[i] = static_cast<int>(window.padding[i]);
+    apart[i] = static_cast<int>(window.dilations[i]);
+    in[i] = self.size(static_cast<int64_t>(i) - 3);
+    out[i] =
+        at::native::pooling_output_shape<int64_t>(in[i], k[i], pads[i], step[i], apart[i], ceil);
+  }
+  at::native::pool3d_shape_check(self, self.size(-4), k[0], k[1], k[2], step[0], step[1], step[2],
+                                 pads[0], pads[1], pads[2], apart[0], apart[1], apart[2], in[0],
+                                 in[1], in[2], out[0], out[1], out[2],
+                                 "max_pool3d_with_indices_out_cpu_template()");
+}
 template <int64_t axes>
 void max_pool_both(Call& c) {  // self, kernel, stride, padding, dilation, ceil
   const V x = c.value(0);
   const WindowSizes sizes = max_pool_of(c, 1, axes);
+  if constexpr (axes == 3) check_max_pool(c.tensor(0), sizes, c.flag(5));
   const at::MemoryFormat format = c.tensor(0).suggest_memory_format();
   c.give(0, max_pool(x, sizes), format);
   c.give(1, max_pool_places(x, sizes), format);
@@ -293,6 +315,9 @@ Sizes last_axes(int64_t count, int64_t rank) {
   return axes;
 }
 void layer_norm(Call& c) {  // input, normalized_shape, weight, bias, eps
+  at::native::_check_layer_norm_inputs(c.tensor(0), c.ints(1),
+                                       c.has(2) ? c.tensor(2) : at::Tensor(),
+                                       c.has(3) ? c.tensor(3) : at::Tensor());
   const V given = c.value(0);
   const Sizes axes = last_axes(static_cast<int64_t>(c.ints(1).size()), given.rank());
   const Normal normal = normal_of(given, axes, c.real(4));

@@ -70,6 +70,7 @@ class PointwiseKernel final : public c10::OperatorKernel {
     for (const size_t index : parameters_) operands.parameters.push_back(&arguments[index]);
     Tensors tensors;
     for (const size_t index : operands_) tensors.push_back(operand(arguments[index]));
+    if (row_.refuse) row_.refuse({tensors.data(), tensors.size()}, operands);
     at::Tensor result = target_ < 0 ? at::Tensor() : arguments[target_].toTensor();
     Types types = row_.types;
     if (types == Types::Division) types = operands.has(0) ? Types::Same : Types::Float;

@@ -44,6 +44,8 @@ struct PointwiseRow {
   const char* name;  // of the functional form, "add.Tensor"; those in place and with out= follow
   Types types;
   Value (*compute)(const Operands&);
+  // What PyTorch refuses before it decides the result's dtype: operands as they were given.
+  void (*refuse)(std::span<const at::Tensor> given, const Operands& parameters) = nullptr;
 };
 // How floats of 16 bits are computed: as they are, by rows of one step; in 32 bits, rounded once,
 // by rows of several.

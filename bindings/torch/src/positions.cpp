@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <string>
 
 #include "call.h"
@@ -64,6 +65,7 @@ void roll(Call& c) {  // self, shifts, dims
   V a = c.value(0);
   const Sizes shifts = c.ints(1);
   const Sizes axes = c.ints(2);
+  TORCH_CHECK(!shifts.empty(), "`shifts` required");
   if (axes.empty()) {
     TORCH_CHECK(shifts.size() == 1, "shifts and dimensions must align. shifts: ", shifts.size(),
                 ", dims:0");
@@ -72,6 +74,8 @@ void roll(Call& c) {  // self, shifts, dims
   }
   TORCH_CHECK(shifts.size() == axes.size(),
               "shifts and dimensions must align. shifts: ", shifts.size(), ", dims:", axes.size());
+  TORCH_CHECK_INDEX(a.rank() > 0, "Dimension specified as ", axes[0],
+                    " but tensor has no dimensions");
   for (size_t i = 0; i < axes.size(); ++i)
     a = rolled(a, at::maybe_wrap_dim(axes[i], a.rank()), shifts[i]);
   c.give(0, a);
@@ -83,7 +87,45 @@ V whole(const V& index) {
   return cast(index, TINY_INT64);
 }
 
+// At most so many indices are looked at before they are used, if they are computed already.
+constexpr int64_t kCheckedIndicesMax = 4096;
+
+// Whether indices of a whole axis, or none, are within its size; `least` is what counts from its
+// end.
+std::optional<int64_t> index_beyond(const at::Tensor& index, int64_t least, int64_t size) {
+  if (index.numel() > kCheckedIndicesMax || !index.is_privateuseone() || !is_computed(index))
+    return std::nullopt;
+  const V value = whole(read_operand(index));
+  std::vector<int64_t> memory(static_cast<size_t>(index.numel()));
+  if (!memory.empty()) read(value, memory.data(), memory.size() * sizeof(int64_t));
+  const auto found = std::find_if(memory.begin(), memory.end(),
+                                  [&](int64_t at) { return at < least || at >= size; });
+  if (found == memory.end()) return std::nullopt;
+  return *found;
+}
+void check_range_along(const Call& c) {  // self, dim, index
+  const at::Tensor& self = c.tensor(0);
+  const int64_t dim = at::maybe_wrap_dim(c.integer(1), self.dim());
+  const int64_t size = self.dim() ? self.size(dim) : 1;
+  const auto beyond = index_beyond(c.tensor(2), 0, size);
+  TORCH_CHECK(!beyond, "index ", *beyond, " is out of bounds for dimension ", dim, " with size ",
+              size);
+}
+
+// Of operators that read where they have written already.
+void refuse_overlap(const Call& c, size_t index) {
+  if (!c.target(0).defined()) return;
+  at::assert_no_overlap(c.target(0), c.tensor(0));
+  at::assert_no_overlap(c.target(0), c.tensor(index));
+}
+
 void select_rows(Call& c) {  // self, dim, index
+  TORCH_CHECK_INDEX(c.tensor(2).dim() <= 1, "index_select(): Index is supposed to be a vector");
+  TORCH_CHECK(c.tensor(2).scalar_type() == at::kLong || c.tensor(2).scalar_type() == at::kInt,
+              "index_select(): Expected dtype int32 or int64 for index");
+  const auto beyond =
+      index_beyond(c.tensor(2), 0, c.tensor(0).dim() ? c.tensor(0).size(c.integer(1)) : 1);
+  TORCH_CHECK_INDEX(!beyond, "index out of range in self");
   const V self = c.operand(0);
   const V a = with_axis(self);
   const V rows =
@@ -91,6 +133,9 @@ void select_rows(Call& c) {  // self, dim, index
   c.give(0, self.rank() ? rows : reshape(rows, {}));
 }
 void gather_along(Call& c) {  // self, dim, index
+  refuse_overlap(c, 2);
+  check_dtype_of_out(c.target(0), c.tensor(0).scalar_type());
+  check_range_along(c);
   const V index = c.value(2);
   if (index.numel() == 0) return c.give(0, full(c.value(0).dtype(), index.shape(), 0));
   const V a = with_axis(c.value(0));
@@ -120,6 +165,7 @@ void nonzero(Call& c) {
 void select_by_mask(Call& c) {  // self, mask
   TORCH_CHECK(c.tensor(1).scalar_type() == at::kBool,
               "masked_select: expected BoolTensor for mask");
+  refuse_overlap(c, 1);
   const auto sizes = at::infer_size(c.tensor(0).sizes(), c.tensor(1).sizes());
   const Sizes shape(sizes.begin(), sizes.end());
   const V a = expand(c.value(0), shape);
@@ -129,6 +175,7 @@ void select_by_mask(Call& c) {  // self, mask
   c.give(0, gather(reshape(a, {&count, 1}), reshape(places, {&found, 1}), 0));
 }
 void take(Call& c) {  // self, index
+  refuse_overlap(c, 1);
   const V a = c.value(0);
   const int64_t count = a.numel();
   c.give(0, gather(reshape(a, {&count, 1}), whole(c.value(1)), 0));
@@ -146,20 +193,12 @@ struct Choice {
   int64_t first = 0;  // where the axes of `places` stand in a result
 };
 
-// At most so many indices are looked at before they are used, if they are computed already.
-constexpr int64_t kCheckedIndicesMax = 4096;
-
 void check_range(const at::Tensor& index, int64_t axis, int64_t size) {
   TORCH_CHECK_INDEX(size != 0 || index.numel() == 0,
                     "index is out of bounds for dimension with size 0");
-  if (index.numel() > kCheckedIndicesMax || !index.is_privateuseone() || !is_computed(index))
-    return;
-  const V value = whole(read(index));
-  std::vector<int64_t> memory(static_cast<size_t>(index.numel()));
-  if (!memory.empty()) read(value, memory.data(), memory.size() * sizeof(int64_t));
-  for (const int64_t at : memory)
-    TORCH_CHECK_INDEX(at >= -size && at < size, "index ", at, " is out of bounds for dimension ",
-                      axis, " with size ", size);
+  const auto beyond = index_beyond(index, -size, size);
+  TORCH_CHECK_INDEX(!beyond, "index ", *beyond, " is out of bounds for dimension ", axis,
+                    " with size ", size);
 }
 
 std::vector<V> indices_of(const Call& c, size_t argument, std::vector<int64_t>& axes) {
@@ -323,22 +362,28 @@ std::string reduction_of(const Call& c, size_t index) {
   return name == "multiply" ? "mul" : name;
 }
 void scatter_tensor(Call& c) {
+  check_range_along(c);
   c.give(0, scattered(c.value(0), c.integer(1), c.value(2), c.value(3), "none"));
 }
 void scatter_number(Call& c) {
+  check_range_along(c);
   c.give(0, scattered(c.value(0), c.integer(1), c.value(2), number_like(c, 3, c.value(0)), "none"));
 }
 void scatter_add(Call& c) {
+  check_range_along(c);
   c.give(0, scattered(c.value(0), c.integer(1), c.value(2), c.value(3), "add"));
 }
 void scatter_tensor_by(Call& c) {
+  check_range_along(c);
   c.give(0, scattered(c.value(0), c.integer(1), c.value(2), c.value(3), reduction_of(c, 4)));
 }
 void scatter_number_by(Call& c) {
+  check_range_along(c);
   c.give(0, scattered(c.value(0), c.integer(1), c.value(2), number_like(c, 3, c.value(0)),
                       reduction_of(c, 4)));
 }
 void scatter_reduced(Call& c) {  // self, dim, index, src, reduce, include_self
+  check_range_along(c);
   const V self = c.value(0);
   const V index = c.value(2);
   const V source = c.value(3);
@@ -454,11 +499,13 @@ constexpr Row kPositions[] = {
     {"flip", flip_axes},
     {"roll", roll},
     {"index_select", select_rows},
+    {"index_select.out", select_rows},
     {"gather.out", gather_along},
     {"nonzero", nonzero},
     {"masked_select", select_by_mask},
     {"masked_select.out", select_by_mask},
     {"take", take},
+    {"take.out", take},
     {"index.Tensor_out", index},
     {"_index_put_impl_", index_put},
     {"scatter.src_out", scatter_tensor},

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "call.h"
+#include "checks.h"
 
 namespace tiny_torch {
 
@@ -57,6 +58,9 @@ void product(Call& c) {  // self, dtype
 }
 template <tiny_reduce_op op>
 void extremum_along(Call& c) {  // self, dim[], keepdim
+  TORCH_CHECK(c.target(0).scalar_type() == c.tensor(0).scalar_type(),
+              "Expected the dtype for input and out to match, but got ", c.tensor(0).scalar_type(),
+              " for input's dtype and ", c.target(0).scalar_type(), " for out's dtype.");
   const V a = c.value(0);
   c.give(0, extremum(op, a, axes_of(c.argument(1), a.rank()), c.flag(2)));
 }
@@ -113,6 +117,7 @@ void value_and_position(Call& c) {  // self, dim, keepdim
   c.give(1, position(a, greatest, axis, c.flag(2)));
 }
 void both_extrema(Call& c) {  // self, dim, keepdim
+  for (size_t k = 0; k < 2; ++k) check_dtype_of_out(c.target(k), c.tensor(0).scalar_type());
   const V a = c.value(0);
   const Sizes axes = axes_of(c.argument(1), a.rank());
   c.give(0, extremum(TINY_REDUCE_MIN, a, axes, c.flag(2)));

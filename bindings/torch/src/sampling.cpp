@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "call.h"
 #include "windows.h"
@@ -148,10 +149,24 @@ void resize_backward(Call& c) {  // grad, output_size, input_size, ..
 
 enum class Border { Reflect, Edge };
 
+// An axis that what is cut off leaves nothing of: its first or last element, as often as is added.
+V repeated(const V& x, int64_t axis, int64_t before, int64_t after) {
+  const int64_t size = x.size(axis);
+  Sizes places(static_cast<size_t>(size + before + after));
+  for (size_t i = 0; i < places.size(); ++i)
+    places[i] = std::clamp<int64_t>(static_cast<int64_t>(i) - before, 0, size - 1);
+  return gather(x, list_of(places), axis);
+}
 // `padding` has the beginning and the end of the last axis first.
 template <Border border>
-V bordered(const V& x, const Sizes& padding) {
+V bordered(V x, Sizes padding) {
   const auto rank = static_cast<size_t>(x.rank());
+  for (size_t i = 0; border == Border::Edge && i < padding.size() / 2; ++i) {
+    const auto axis = static_cast<int64_t>(rank - 1 - i);
+    int64_t &before = padding[2 * i], &after = padding[2 * i + 1];
+    if (std::min(before, int64_t{0}) + std::min(after, int64_t{0}) + x.size(axis) > 0) continue;
+    x = repeated(x, axis, std::exchange(before, 0), std::exchange(after, 0));
+  }
   Sizes pads(2 * rank, 0);
   for (size_t i = 0; i < padding.size() / 2; ++i) {
     pads[rank - 1 - i] = padding[2 * i];

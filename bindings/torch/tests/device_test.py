@@ -8,6 +8,7 @@ import sys
 import unittest
 
 import torch
+from torch.utils.checkpoint import checkpoint
 
 import tiny.torch as tiny
 
@@ -237,6 +238,14 @@ class Random(unittest.TestCase):
         self.assertEqual(torch.rand(3, device="tiny", generator=a).tolist(), torch.rand(3, device="tiny", generator=b).tolist())
         with self.assertRaisesRegex(RuntimeError, "Expected a 'tiny' device type for generator"):
             torch.rand(3, device="tiny", generator=torch.Generator())
+
+    def test_what_is_computed_again_draws_the_same_numbers(self):
+        for reentrant in (True, False):
+            x = torch.ones(100, device="tiny", requires_grad=True)
+            y = checkpoint(lambda x: torch.nn.functional.dropout(x * 1, 0.5), x, use_reentrant=reentrant)
+            y.sum().backward()
+            self.assertEqual(x.grad.tolist(), y.tolist())
+            self.assertGreater(y.count_nonzero(), 0)
 
     def test_distributions(self):
         count = 20000

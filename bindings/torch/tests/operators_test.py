@@ -269,6 +269,50 @@ class Operators(unittest.TestCase):
             self.assertEqual(x.to("tiny").to(dtype).view(4, -1).t()[1:3, 2:].contiguous().float().tolist(),
                              x.to(dtype).view(4, -1).t()[1:3, 2:].float().tolist())
 
+    def test_what_pytorch_refuses(self):
+        """Programs see the CPU's errors: of dtypes, sizes, places, and of results that share elements with what they are of."""
+        def overlapping(call):
+            def refused(make):
+                x = make(torch.rand(6))
+                return call(x[1:], x[:-1])
+            return refused
+        flags = torch.tensor([True, False, True])
+        for name, call in {
+            "bool - bool": lambda make: make(flags) - make(flags), "1 - bool": lambda make: 1 - make(flags),
+            "float - bool": lambda make: make(torch.ones(3)) - make(flags), "-bool": lambda make: -make(flags),
+            "alpha": lambda make: torch.add(make(torch.arange(3)), make(torch.arange(3)), alpha=0.5),
+            "index": lambda make: make(torch.ones(3, 4)).index_select(0, make(torch.zeros(2, 2, dtype=torch.long))),
+            "embedding": lambda make: F.embedding(make(torch.tensor([9])), make(torch.ones(3, 2))),
+            "gather": lambda make: make(torch.ones(3, 4)).gather(1, make(torch.full((3, 1), 4))),
+            "scatter": lambda make: make(torch.ones(3, 4)).scatter_add(0, make(torch.full((1, 4), 3)), make(torch.ones(1, 4))),
+            "gather's out": lambda make: torch.gather(make(torch.ones(2, 2)), 1, make(torch.zeros(2, 1, dtype=torch.long)),
+                                                      out=make(torch.ones(2, 1, dtype=torch.float64))),
+            "extremes' out": lambda make: torch.amax(make(torch.ones(2)), 0, out=make(torch.ones((), dtype=torch.int32))),
+            "layer_norm": lambda make: F.layer_norm(make(torch.ones(2, 3)), (4,)),
+            "its weight": lambda make: torch.native_layer_norm(make(torch.ones(2, 3)), (3,), make(torch.ones(1, 3)), None, 1e-5),
+            "gelu": lambda make: F.gelu(make(torch.ones(2)), approximate="none "),
+            "softshrink": lambda make: F.softshrink(make(torch.ones(2)), -0.5),
+            "dot": lambda make: make(torch.ones(2)).dot(make(torch.ones(2, dtype=torch.float64))),
+            "geometric": lambda make: make(torch.ones(2)).geometric_(-1), "log_normal": lambda make: make(torch.ones(2)).log_normal_(0, 0),
+            "samples": lambda make: torch.multinomial(make(torch.ones(2)), 3),
+            "no samples": lambda make: torch.multinomial(make(torch.ones(2)), 0),
+            "probabilities": lambda make: torch.multinomial(make(torch.tensor([1.0, -1.0])), 1),
+            "no probability": lambda make: torch.multinomial(make(torch.zeros(2)), 1),
+            "pool": lambda make: F.max_pool3d(make(torch.ones(1, 1, 4, 4, 4)), 2, 1, 2),
+            "small pool": lambda make: F.max_pool3d(make(torch.ones(1, 1, 1, 4, 4)), 2),
+            "expanded out": lambda make: torch.cat([make(torch.ones(2)), make(torch.ones(1))], out=make(torch.ones(1)).expand(3)),
+            "cat": overlapping(lambda x, y: torch.cat([x[:2], y[:3]], out=y)),
+            "take": overlapping(lambda x, y: torch.take(x, torch.arange(5, device=x.device), out=y)),
+            "masked_select": overlapping(lambda x, y: torch.masked_select(x, x > -1, out=y)),
+        }.items():
+            with self.subTest(name=name):
+                with self.assertRaises(Exception) as want:
+                    call(lambda x: x)
+                with self.assertRaises(Exception) as got:
+                    call(lambda x: x.to("tiny"))
+                self.assertEqual((type(got.exception), str(got.exception).split("\n")[0]),
+                                 (type(want.exception), str(want.exception).split("\n")[0]))
+
     def test_integers_are_counted(self):
         x = torch.tensor([0, 3, 3, 7, 1], device="tiny", dtype=torch.int32)  # which PyTorch's CPU does not
         self.assertEqual((torch.histc(x, 4, 0, 7).tolist(), torch.histc(x, 8).dtype), ([2, 2, 0, 1], torch.int32))

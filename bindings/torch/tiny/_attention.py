@@ -4,6 +4,7 @@ import math
 
 import torch
 from torch.nn import functional as F
+from torch.nn.attention import flex_attention
 
 MASK_OF_SCORES, MASK_OF_KEYS = 0, 1  # mask_type; another is for each head
 
@@ -52,6 +53,19 @@ def transformer_encoder_layer_fwd(src, embed_dim, num_heads, qkv_weight, qkv_bia
     return second(x + wide(x))
 
 
+def _accept_flexible():
+    """torch.nn.attention.flex_attention lists the devices that it takes, by name; its own definition of the product runs on any."""
+    refuse = getattr(flex_attention, "_validate_device", None)  # a name of its own, which another release may not have
+    if refuse is None:
+        return
+
+    def validate(query, key, value):
+        if query.device.type != "tiny":
+            refuse(query, key, value)
+    flex_attention._validate_device = validate
+
+
 def register(library):
+    _accept_flexible()
     library.impl("_native_multi_head_attention", native_multi_head_attention, "PrivateUse1")
     library.impl("_transformer_encoder_layer_fwd", transformer_encoder_layer_fwd, "PrivateUse1")

@@ -241,7 +241,7 @@ def unique_consecutive(self, return_inverse=False, return_counts=False, dim=None
     if dim is not None and self.dim():
         return unique_dim_consecutive(self, dim, return_inverse, return_counts)
     values, run, lengths = _runs(self.reshape(-1), return_inverse, return_counts)
-    return values, run.view(self.shape) if return_inverse else run, lengths
+    return values, run.reshape(self.shape) if return_inverse else run, lengths
 
 
 # ---- Into tensors that the caller brought ------------------------------------------------------------------------------------

@@ -54,4 +54,4 @@ def train(loss_of, parameters, steps=5, rate=0.05, optimizer=None):
     return [torch.stack(losses), *parameters]
 
 
-from . import generation, language, learning, machinery, pictures, signals, structures  # noqa: E402,F401 - they register themselves
+from . import generation, language, learning, machinery, pictures, signals, structures, tools  # noqa: E402,F401 - they register themselves
