@@ -20,7 +20,6 @@
 #include "codegen/options/options.h"
 #include "codegen/options/stage.h"
 #include "codegen/ranges.h"
-#include "cost/estimate.h"
 #include "ir/bounds.h"
 #include "ir/dot.h"
 #include "ir/spec.h"
@@ -207,8 +206,6 @@ CodegenResult generate(const Kernel& kernel, const Machine& target,
   } else {
     chosen.options = parse_options(options.options_text);
     chosen.kernel = apply_options(current, chosen.options);
-    if (!chosen.options.empty())
-      chosen.proposed = {{"the given list", chosen.options, estimate(chosen.kernel, target), true}};
   }
   current = std::move(chosen.kernel);
   require_dots(current, target);

@@ -29,7 +29,7 @@ constexpr double kStored = 1;           //
 constexpr double kMultiplied = 0.5;     // a multiply-add, a sum, a comparison
 constexpr double kDivided = 8;          //
 constexpr double kDividedScalar = 3;    // one element
-constexpr double kInsertedLane = 0.5;   // a lane that lies apart is put into its vector
+constexpr double kInsertedLane = 0.4;   // a lane that lies apart is put into its vector
 constexpr double kInsertIssued = 1.3;   // instructions of such a lane
 constexpr double kGatheredLane = 1.25;  // at an index of its own
 constexpr double kGatherIssued = 4;     //
@@ -64,10 +64,7 @@ constexpr std::string_view kNames[kResources] = {"issue", "arithmetic", "loads",
 class Estimator {
  public:
   Estimator(const Kernel& kernel, const Machine& target)
-      : kernel_(kernel),
-        target_(target),
-        table_(access_table(kernel)),
-        unit_bytes_(std::min(target.unit_bytes, target.vector_bytes)) {
+      : kernel_(kernel), target_(target), table_(access_table(kernel)) {
     for (size_t i = 0; i < kernel.ranges.size(); ++i) {
       const RangeKind kind = kernel.ranges[i].kind;
       if (kind == RangeKind::Loop || kind == RangeKind::Thread) loops_ |= bit(i);
@@ -190,9 +187,10 @@ class Estimator {
   double registers(double lanes, DType dtype) const {
     return std::max(1.0, lanes * bytes_of(dtype) / target_.vector_bytes);
   }
+  double unit_bytes() const { return std::min(target_.unit_bytes, target_.vector_bytes); }
   // What units compute of so many lanes in turn: one at the least.
   double units(double lanes, DType dtype) const {
-    return std::max(1.0, lanes * bytes_of(dtype) / unit_bytes_);
+    return std::max(1.0, lanes * bytes_of(dtype) / unit_bytes());
   }
   double& at(Resource r) { return cycles_[static_cast<size_t>(r)]; }
   double lanes_of(const Value& u) const { return product(u.free & lanes_); }
@@ -470,8 +468,11 @@ class Estimator {
     const int64_t stride = lane_stride(a);
     if (stride == 0 || stride == 1 || stride == -1) {
       const bool is_line = stride != 0 && lanes * bytes_of(dtype) >= kLine;
+      // What all lanes share is loaded into all of them.
+      const double all = std::min(product(lanes_), target_.vector_bytes / bytes_of(dtype));
+      const double parts = units(stride == 0 ? all : lanes, dtype);
       at(Resource::Loads) +=
-          n * (units(lanes, dtype) * kLoaded + (is_line ? full * (kLoadedAcross - kLoaded) : 0));
+          n * (parts * kLoaded + (is_line ? full * (kLoadedAcross - kLoaded) : 0));
       at(Resource::Issue) += n * full * kIssued * (stride == -1 ? 2 : 1);
       if (stride == 0 && a.inside_reduction)
         at(Resource::Arithmetic) += n * share_asked(a) * kAsked;
@@ -714,8 +715,7 @@ class Estimator {
         const Footprint& walked = of[(fits - 1) * count + k];
         // What shares its sets with itself is not there any more when a step comes back to it.
         const Footprint& step = of[fits * count + k];
-        const bool is_lost =
-            is_crowded && way && step.room(way) > static_cast<double>(capacity) * kUsable;
+        const bool is_lost = is_crowded && way && step.room(way) > static_cast<double>(capacity);
         const double bytes = is_lost ? step.bytes * extent(nest.loops[fits - 1]) : walked.bytes;
         all += bytes * (!is_far || walked.is_near ? 1 : kFarLine);
       }
@@ -728,7 +728,7 @@ class Estimator {
 
   Estimate sum() {
     Estimate out;
-    const double cycle = 2.0 * unit_bytes_ / 4 / target_.fma_rate;
+    const double cycle = 2.0 * unit_bytes() / 4 / target_.fma_rate;
     for (size_t i = 0; i < kResources; ++i) out.each[i] = cycles_[i] * cycle;
     out.each[static_cast<size_t>(Resource::Level2)] = totals_.level2 / target_.l2_bandwidth;
     out.each[static_cast<size_t>(Resource::Level3)] = totals_.level3 / target_.l3_bandwidth;
@@ -752,7 +752,6 @@ class Estimator {
   const Kernel& kernel_;
   const Machine& target_;
   const AccessTable table_;
-  const int32_t unit_bytes_;
   std::vector<RangeSet> cut_;  // of tiles of which the last does not fit, each with those around it
   std::vector<Closure> closures_;
   // By place:

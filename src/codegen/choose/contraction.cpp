@@ -21,6 +21,7 @@ namespace {
 
 constexpr double kLanesOfSumMax = 60;     // what lanes may cost that are worth having
 constexpr double kLanesClose = 1.3;       // times as much as the cheapest is no clear difference
+constexpr double kCloseGain = 1.01;       // of such lanes; less is none
 constexpr int64_t kLongRunVectors = 12;   // where each step reads another page of memory,
 constexpr double kFewRows = 4;            // which that many rows share
 constexpr int64_t kRowsAtOnce = 4;        // of memory, read side by side
@@ -468,7 +469,8 @@ void propose_contraction(const Seen& seen, std::vector<Proposal>& to) {
   if (!in_words) proposal = made(false, {});
   if (close) {
     std::optional<Proposal> other = made(in_words, close);
-    if (other && other->cost.seconds < proposal->cost.seconds) proposal = std::move(other);
+    if (other && other->cost.seconds * kCloseGain < proposal->cost.seconds)
+      proposal = std::move(other);
   }
   to.push_back(std::move(*proposal));
 }

@@ -15,7 +15,7 @@ namespace tiny {
 namespace {
 
 // A list so near to the least that the kernel could take is not looked at again: what it could gain
-// would not make up for the estimate's errors (kClearly).
+// would hardly make up for the estimate's errors (kClearly).
 constexpr double kNearLimit = 1.4;
 // The time that lists are looked for follows what there is to gain: a list takes some microseconds
 // to estimate.

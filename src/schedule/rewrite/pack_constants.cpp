@@ -167,7 +167,7 @@ class Operand {
   int64_t block(int64_t columns) const {
     if (!is_shared_) return columns;
     const bool is_narrow = value_.dtype().bytes() * word_ < lane_bytes_;
-    for (const int64_t vectors : {4, 2, 3, 1}) {
+    for (const int64_t vectors : {4, 2, 1}) {
       if (vectors == 4 && (!is_narrow || rows_ > kFewRows)) continue;
       const bool is_padded =
           vectors == 1 && rows_ < kSumsBeside && columns >= kVectorsMany * lanes();

@@ -210,7 +210,8 @@ TEST_F(ChoiceTest, APanelThatFewRowsWalkOnceIsFetchedAhead) {
   const Tensor x = testing::float_input(context_, {7, 1024});
   const int64_t blocks = context_->backend().machine().l3_bytes / (1024 * 32 * 4);
   const auto list = [&](int64_t n) { return options(x, matmul(x, constant({1024, n})), 0); };
-  EXPECT_TRUE(list(32 * (blocks / 3 + 2)).ends_with("; PREFETCH p1 r1"));
+  EXPECT_TRUE(list(32 * (blocks / 3 + 2)).ends_with("; PREFETCH p1 r1"))
+      << list(32 * (blocks / 3 + 2));
   EXPECT_EQ(list(32 * (blocks / 4)).find("PREFETCH"), std::string::npos);
 }
 

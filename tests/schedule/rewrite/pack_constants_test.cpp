@@ -66,6 +66,18 @@ TEST_F(PackConstants, OneVectorOrAllColumnsWhereTwoDoNotFit) {
   EXPECT_EQ(packed(matmul(data({5, 24}), odd)), (std::vector<Ints>{{1, 24, 50}}));
 }
 
+// What each group multiplies with all of its columns is worth a part of a vector, where lanes along
+// the groups would have elements of their own.
+TEST_F(PackConstants, ColumnsOfGroupsAreAPartOfAVector) {
+  const auto grouped = [&](int64_t groups, int64_t out) {
+    const Tensor x = data({1, groups * 8, 14, 14});
+    const Window window = Window().with_groups(groups);
+    return packed(conv(x, constant({groups * out, 8, 3, 3}), Tensor(), window));
+  };
+  EXPECT_EQ(grouped(32, 8), (std::vector<Ints>{{32, 1, 3, 3, 8, 8}}));
+  EXPECT_EQ(grouped(32, 4), (std::vector<Ints>{{4, 1, 3, 3, 8, 32}})) << "too small a part";
+}
+
 // The last panel is filled up with zeros, which nobody reads.
 TEST_F(PackConstants, ManyColumnsArePanelsOfTwoVectorsWhateverTheirNumber) {
   EXPECT_EQ(packed(matmul(data({5, 24}), constant({24, 500}))), (std::vector<Ints>{{16, 24, 32}}));
