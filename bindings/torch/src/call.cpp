@@ -21,7 +21,9 @@ bool is_brought(const c10::Argument& argument) {
 // What a caller brought for a result shares no element with itself, nor some with an argument.
 void refuse_overlaps(const c10::FunctionSchema& schema, const c10::IValue* given) {
   const auto& arguments = schema.arguments();
-  for (size_t k = arguments.size(); k-- > 0 && is_brought(arguments[k]);) {
+  size_t k = arguments.size();
+  while (k > 0 && is_brought(arguments[k - 1])) {
+    --k;
     const at::Tensor& out = given[k].toTensor();
     at::assert_no_internal_overlap(out);
     for (size_t i = 0; i < k; ++i) {

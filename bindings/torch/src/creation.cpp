@@ -97,8 +97,9 @@ void linspace(Call& c) {  // start, end, steps
   const V up = place * constant(TINY_FLOAT64, step) + constant(TINY_FLOAT64, first);
   const V down = constant(TINY_FLOAT64, last) -
                  (static_cast<double>(count - 1) - place) * constant(TINY_FLOAT64, step);
+  const int64_t half = count / 2;
   const V made =
-      where(compare(TINY_LT, place, static_cast<double>(count / 2)), up, count > 1 ? down : up);
+      where(compare(TINY_LT, place, static_cast<double>(half)), up, count > 1 ? down : up);
   c.give(0, cast(made, dtype));
 }
 void eye(Call& c) {  // n, m

@@ -230,10 +230,12 @@ std::vector<V> indices_of(const Call& c, size_t argument, std::vector<int64_t>& 
 
 void warn_of_bytes(const Call& c, size_t argument) {
   for (const c10::IValue& item : c.argument(argument).toListRef())
-    if (item.isTensor() && item.toTensor().defined() && item.toTensor().scalar_type() == at::kByte)
+    if (item.isTensor() && item.toTensor().defined() &&
+        item.toTensor().scalar_type() == at::kByte) {
       TORCH_WARN(
           "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool "
           "instead.");
+    }
 }
 
 bool broadcasts(at::IntArrayRef a, at::IntArrayRef b) {

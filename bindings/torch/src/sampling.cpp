@@ -70,8 +70,9 @@ V smoothed(Resize kind, const V& x, int64_t axis, int64_t count, double step) {
   std::vector<float> weights(static_cast<size_t>(size * count), 0.f);
   for (int64_t i = 0; i < count; ++i) {
     const double middle = step * (static_cast<double>(i) + 0.5);
-    const int64_t begin = std::max<int64_t>(static_cast<int64_t>(middle - reach + 0.5), 0);
-    const int64_t end = std::min(static_cast<int64_t>(middle + reach + 0.5), size);
+    const int64_t begin =
+        std::max<int64_t>(static_cast<int64_t>(std::floor(middle - reach + 0.5)), 0);
+    const int64_t end = std::min(static_cast<int64_t>(std::floor(middle + reach + 0.5)), size);
     const auto weight = [&](int64_t k) {
       return smooth_weight(kind, (static_cast<double>(k) - middle + 0.5) / stretch);
     };
