@@ -124,8 +124,14 @@ bool Contraction::is_stored_along(size_t row) const {
   });
 }
 
-// The vectors of a tile of a panel.  Lanes that are stored apart need a line each.
+// The vectors of a tile of a panel.  Lanes that are stored apart need a line each; a panel that
+// lies in place is not copied for that.
 int64_t Contraction::panel_vectors_max() const {
+  for (const AccessInfo& a : edit_.table().accesses) {
+    size_t panels = lane_;
+    if (!a.store && a.inside_reduction && lies_in_panels(edit_, a, lane_, &panels))
+      return edit_.const_extent(lane_) / edit_.lanes();
+  }
   const bool is_apart = std::ranges::any_of(edit_.table().accesses, [&](const AccessInfo& a) {
     return a.store && a.strides[lane_] != 1;
   });

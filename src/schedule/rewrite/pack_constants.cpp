@@ -161,13 +161,13 @@ class Operand {
            uses_.beside <= static_cast<double>(target_.l3_bytes);
   }
 
-  // Columns side by side: two vectors where they fill all blocks, else one, else all.  Where they
-  // are many, the last block is filled up with zeros, so that no load needs a mask, nor the sums of
-  // a few rows wait for each other.  What is read so fast that two would gets four.
+  // Columns side by side: two vectors where they fill all blocks, else three or one, else all.
+  // Where they are many, the last block is filled up with zeros, so that no load needs a mask, nor
+  // the sums of a few rows wait for each other.  What is read so fast that two would gets four.
   int64_t block(int64_t columns) const {
     if (!is_shared_) return columns;
     const bool is_narrow = value_.dtype().bytes() * word_ < lane_bytes_;
-    for (const int64_t vectors : {4, 2, 1}) {
+    for (const int64_t vectors : {4, 2, 3, 1}) {
       if (vectors == 4 && (!is_narrow || rows_ > kFewRows)) continue;
       const bool is_padded =
           vectors == 1 && rows_ < kSumsBeside && columns >= kVectorsMany * lanes();

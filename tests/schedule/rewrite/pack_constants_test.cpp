@@ -60,8 +60,10 @@ TEST_F(PackConstants, AMatrixIsPanelsOfTwoVectors) {
   EXPECT_EQ(packed(matmul(data({5, 24}), transposed)), (std::vector<Ints>{{3, 24, 32}}));
 }
 
-TEST_F(PackConstants, OneVectorOrAllColumnsWhereTwoDoNotFit) {
-  EXPECT_EQ(packed(matmul(data({5, 24}), constant({24, 48}))), (std::vector<Ints>{{3, 24, 16}}));
+TEST_F(PackConstants, ThreeVectorsOrOneOrAllColumnsWhereTwoDoNotFit) {
+  EXPECT_EQ(packed(matmul(data({5, 24}), constant({24, 144}))), (std::vector<Ints>{{3, 24, 48}}));
+  EXPECT_TRUE(packed(matmul(data({5, 24}), constant({24, 48}))).empty()) << "one panel as it lies";
+  EXPECT_EQ(packed(matmul(data({5, 24}), constant({24, 80}))), (std::vector<Ints>{{5, 24, 16}}));
   const Tensor odd = permute(constant({50, 24}), {1, 0});
   EXPECT_EQ(packed(matmul(data({5, 24}), odd)), (std::vector<Ints>{{1, 24, 50}}));
 }
