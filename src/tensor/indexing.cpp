@@ -1,6 +1,7 @@
 #include "tensor/indexing.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "base/checked.h"
 #include "base/error.h"
@@ -41,10 +42,11 @@ Tensor wrapped(const Tensor& index, const Dim& size) {
 }
 
 // 0, 1, .. along `axis` of a tensor of `rank` axes.
-Tensor positions(const Tensor& like, const Dim& count, int64_t rank, int64_t axis) {
+Tensor positions(const Tensor& like, const Dim& count, int64_t rank, int64_t axis,
+                 DType dtype = kInt64) {
   Shape shape(at(rank), Dim(1));
   shape[at(axis)] = count;
-  const Tensor iota = arange(like.context_ref(), kInt64, count);
+  const Tensor iota = arange(like.context_ref(), dtype, count);
   return iota.with(make_reshape(iota.node(), shape));
 }
 
@@ -229,6 +231,12 @@ Tensor one_hot(const Tensor& index, const Dim& depth, const Tensor& on, const Te
 
 namespace {
 
+// A type that counts `size` elements: twice as many of the narrow one are a vector.
+DType counting_type(const Dim& size) {
+  return upper_bound(size) <= std::numeric_limits<int32_t>::max() ? kInt32 : kInt64;
+}
+
+// Of counting_type().
 Tensor arg_extreme(const Tensor& a, int64_t axis, bool keepdims, bool last, bool greatest) {
   const int64_t along = checked_axis(axis, a.rank());
   const Dim size = a.shape()[at(along)];
@@ -238,7 +246,7 @@ Tensor arg_extreme(const Tensor& a, int64_t axis, bool keepdims, bool last, bool
   const Tensor best = greatest ? max(a, {along}, true) : min(a, {along}, true);
   Tensor chosen = equal(a, best);
   if (a.dtype().is_float()) chosen = bit_or(chosen, is_nan(a));
-  const Tensor place = positions(a, size, a.rank(), along);
+  const Tensor place = positions(a, size, a.rank(), along, counting_type(size));
   if (last) return max(where(chosen, place, number_int(place, -1)), {along}, keepdims);
   return min(where(chosen, place, size_like(place, size)), {along}, keepdims);
 }
@@ -246,17 +254,18 @@ Tensor arg_extreme(const Tensor& a, int64_t axis, bool keepdims, bool last, bool
 }  // namespace
 
 Tensor argmax(const Tensor& a, int64_t axis, bool keepdims, bool last) {
-  return arg_extreme(a, axis, keepdims, last, true);
+  return cast(arg_extreme(a, axis, keepdims, last, true), kInt64);
 }
 
 Tensor argmin(const Tensor& a, int64_t axis, bool keepdims, bool last) {
-  return arg_extreme(a, axis, keepdims, last, false);
+  return cast(arg_extreme(a, axis, keepdims, last, false), kInt64);
 }
 
 Tensor hardmax(const Tensor& a, int64_t axis) {
   const int64_t along = checked_axis(axis, a.rank());
-  const Tensor place = positions(a, a.shape()[at(along)], a.rank(), along);
-  return cast(equal(place, argmax(a, along, true)), a.dtype());
+  const Tensor chosen = arg_extreme(a, along, true, false, true);
+  const Tensor place = positions(a, a.shape()[at(along)], a.rank(), along, chosen.dtype());
+  return cast(equal(place, chosen), a.dtype());
 }
 
 Tensor cumprod(const Tensor& a, int64_t axis, bool exclusive, bool reverse) {

@@ -84,7 +84,7 @@ Tensor suppress_overlaps(const Tensor& boxes, const Tensor& scores, const Tensor
     const Edges one = edges_of(chosen, options.is_centre);
     const Edges taken{of_one(one.low_y), of_one(one.low_x), of_one(one.high_y), of_one(one.high_x),
                       of_one(one.area)};
-    const Tensor is_itself = equal(positions(context, kInt64, n, 2, 3), corner);
+    const Tensor is_itself = equal(positions(context, kInt32, n, 2, 3), cast(corner, kInt32));
     const Tensor is_covered = less(reshape(overlap, {}), overlap_of(taken, others));
     const Tensor mark = where(is_itself, cast(add(number, marks(1)), kInt32),
                               where(is_covered, full(context, kInt32, {}, -1), state[0]));

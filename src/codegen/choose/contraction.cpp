@@ -445,13 +445,24 @@ bool Contraction::run() {
   return fold_lanes() || slide() || walk_rows() || pack_panels() || tile();
 }
 
-// Whether it is the only reduction, and no store walks ranges of its own with its result: such are
-// rows.
+// Whether a store walks ranges of its own, beside those of the only reduction.
+static bool is_apart(const ClosureInfo& c, const ClosureInfo& reduction) {
+  return c.store && (c.own & ~reduction.below) != 0;
+}
+
+// Whether it is the only reduction, and not all stores walk ranges of their own with its result:
+// such are rows.
 bool is_contraction(const Seen& seen) {
   if (seen.reductions.size() != 1) return false;
   const ClosureInfo& reduction = *seen.reductions.front();
   return !std::ranges::all_of(seen.table.closures, [&](const ClosureInfo& c) {
-    return !c.store || (c.own & ~reduction.below) != 0;
+    return !c.store || is_apart(c, reduction);
+  });
+}
+
+bool has_stores_apart(const Seen& seen) {
+  return std::ranges::any_of(seen.table.closures, [&](const ClosureInfo& c) {
+    return is_apart(c, *seen.reductions.front());
   });
 }
 

@@ -144,8 +144,13 @@ bool has_rows(const Seen& seen) {
   return !seen.reductions.empty() && !is_contraction(seen) && !has_staged_operand(seen);
 }
 
+// Rows, or a contraction beside which a store walks ranges of its own.
+bool may_have_rows(const Seen& seen) {
+  return has_rows(seen) || (is_contraction(seen) && has_stores_apart(seen));
+}
+
 void propose_rows(const Seen& seen, std::vector<Proposal>& to) {
-  if (!to.empty()) return;  // tiles of rows go through all of it
+  if (!to.empty() && has_rows(seen)) return;  // tiles of rows go through all of it
   Editor edit = with_words(seen);
   Rows(edit).run();
   to.push_back(propose(edit.take(), seen.machine));

@@ -25,7 +25,7 @@ constexpr Strategy kStrategies[] = {
      "what is the same for every output is computed once, before its contraction"},
     {"row tiles", ComputedBy::OneThread, has_rows, propose_row_tiles,
      "products of products (attention): a tile of rows goes through all of them while it is near"},
-    {"rows", ComputedBy::OneThread, has_rows, propose_rows,
+    {"rows", ComputedBy::OneThread, may_have_rows, propose_rows,
      "several reductions of each row: it is read once, and walked again in the cache"},
     {"generic", ComputedBy::OneThread, always, propose_generic,
      "any kernel has lanes, tiles in registers and an order: what fits no form well"},

@@ -50,6 +50,8 @@ bool is_elementwise(const Seen& seen);
 void propose_elementwise(const Seen& seen, std::vector<Proposal>& to);
 // contraction.cpp
 bool is_contraction(const Seen& seen);
+// Of a contraction: whether a store beside it walks ranges of its own.
+bool has_stores_apart(const Seen& seen);
 void propose_contraction(const Seen& seen, std::vector<Proposal>& to);
 // computed_words.cpp
 bool has_computed_words(const Seen& seen);
@@ -59,6 +61,7 @@ bool has_staged_operand(const Seen& seen);
 void propose_staged_operand(const Seen& seen, std::vector<Proposal>& to);
 // row_tiles.cpp, rows.cpp
 bool has_rows(const Seen& seen);
+bool may_have_rows(const Seen& seen);
 void propose_row_tiles(const Seen& seen, std::vector<Proposal>& to);
 void propose_rows(const Seen& seen, std::vector<Proposal>& to);
 // generic.cpp
