@@ -44,17 +44,25 @@ Tensor ranks_of(const Tensor& a, bool wide) {
   return bitcast(bit_xor(number, number_int(number, has_64 ? INT64_MIN : INT32_MIN)), dtype);
 }
 
-// Of the elements along axis 0, in descending order of what is wanted first.
+// Of elements at places along axis 0 (int32), in descending order of what is wanted first.
+Tensor packed_keys(const Tensor& a, const Tensor& place, bool largest) {
+  Tensor rank = ranks_of(a, false);
+  if (!largest) rank = invert(rank);
+  rank = cast(rank, kInt64);
+  return bit_or(shift_left(rank, number_int(rank, kPlaceBits)),
+                cast(sub(number_int(place, kLastPlace), place), kInt64));
+}
+
+// Of all elements along axis 0: packed, or ranks and what decides among those that are equal.
 Keys keys_of(const Tensor& a, bool largest) {
   const int64_t n = upper_bound(a.shape()[0]);
-  Tensor rank = ranks_of(a, n > kLastPlace);
+  const bool is_packed = a.dtype().bits() < 64 && n <= kLastPlace;
+  const Tensor place =
+      positions(a.context_ref(), is_packed ? kInt32 : kInt64, a.shape()[0], 0, a.rank());
+  if (is_packed) return {packed_keys(a, place, largest)};
+  Tensor rank = ranks_of(a, true);
   if (!largest) rank = invert(rank);
-  const Tensor place = positions(a.context_ref(), kInt64, a.shape()[0], 0, a.rank());
-  if (rank.dtype() == kUInt64)
-    return {rank, expand(sub(number_int(place, n), place), rank.shape())};
-  const Tensor from_end = sub(number_int(place, kLastPlace), place);
-  rank = cast(rank, kInt64);
-  return {bit_or(shift_left(rank, number_int(rank, kPlaceBits)), from_end)};
+  return {rank, expand(sub(number_int(place, n), place), rank.shape())};
 }
 
 // As many as there can be: those that are not there come last, and have no place.
@@ -80,37 +88,85 @@ constexpr int64_t kGroupedMin = 512;
 constexpr int64_t kGroupedShare = 16;
 constexpr int64_t kGroupsStep = 16;  // whole vectors
 
-// Those among which the k greatest are: the k groups whose greatest are the greatest, since each of
-// these stands before all of any other group.  Groups are as large as leaves the fewest to sort.
-Tensor candidates(const Tensor& keys, int64_t k) {
-  const int64_t n = keys.shape()[0].value();
+// What comes last, as elements of a's type.
+double last_of(const Tensor& a, bool largest) {
+  if (a.dtype().is_float()) return largest ? -INFINITY : NAN;
+  if (a.dtype() == kBool) return largest ? 0 : 1;
+  const double values = std::ldexp(1, static_cast<int>(a.dtype().bits()));
+  if (a.dtype().is_unsigned()) return largest ? 0 : values - 1;
+  return largest ? -values / 2 : values / 2 - 1;
+}
+
+// The first of each group of `parts` [size, groups, ..]: the rows where they are, and they.
+struct Firsts {
+  Tensor row, element;
+};
+Firsts firsts_of(const Tensor& parts, bool largest) {
+  const int64_t size = parts.shape()[0].value();
+  const Tensor row = positions(parts.context_ref(), kInt32, Dim(size), 0, parts.rank());
+  const Tensor beyond = number_int(row, size);
+  const bool has_nan = parts.dtype().is_float();
+  Tensor seen = parts;
+  if (has_nan && !largest) seen = where(is_nan(parts), tiny::number(parts, INFINITY), parts);
+  const Tensor best = reduce_as_is(seen, largest ? Op::Max : Op::Min, {0}, true);
+  Tensor is_best = equal(parts, best);
+  if (has_nan && largest) is_best = bit_or(is_best, is_nan(parts));
+  const Tensor first = min(where(is_best, row, beyond), {0}, true);
+  if (!has_nan || largest) return {first, best};
+  // Nothing but NaN.
+  const Tensor is_none = equal(first, beyond);
+  return {where(is_none, number_int(first, 0), first),
+          where(is_none, tiny::number(best, NAN), best)};
+}
+
+// The keys of those among which the k first are: the k groups whose first are the first, since each
+// of these stands before all of any other group.  Groups are as large as leaves the fewest to sort.
+// They lie across the elements, so that all of a row of them have lanes, of the elements' own type.
+Tensor candidates(const Tensor& a, int64_t k, bool largest) {
+  const int64_t n = upper_bound(a.shape()[0]);
   const auto size =
       static_cast<int64_t>(std::sqrt(static_cast<double>(n) / static_cast<double>(k)));
   const int64_t groups = round_up(ceil_div(n, size), kGroupsStep);
-  Shape shape = keys.shape();
+  Shape shape = a.shape();
   Shape more(shape.size(), Dim(0));
   const Shape none = more;
-  more[0] = size * groups - n;
+  more[0] = Dim(size * groups) - shape[0];
   shape[0] = groups;
   shape.insert(shape.begin(), Dim(size));
-  // Every group has one of the first elements: none is of padding alone.
-  const Tensor parts = reshape(contiguous(pad(keys, none, more)), shape);
-  const Keys best = greatest_keys({reduce_as_is(parts, Op::Max, {0}, false)}, k);
-  const Tensor place = packed_places(best[0]);
-  const Tensor group = floor_mod(place, number_int(place, groups));
+  // Every group has one of the first elements: none is of what is filled up alone.
+  const Tensor filled = pad(a, none, more, last_of(a, largest));
+  const Firsts firsts = firsts_of(reshape(filled, shape), largest);
+  const Ref<Context>& context = a.context_ref();
+  const auto place_of = [&](const Tensor& row, const Tensor& group) {
+    return add(mul(row, number_int(row, groups)), group);
+  };
+  const Tensor group = positions(context, kInt32, Dim(groups), 1, a.rank() + 1);
+  const Tensor keys = packed_keys(firsts.element, place_of(firsts.row, group), largest);
+  const Keys best = greatest_keys({contiguous(squeeze(keys, {0}))}, k);
+  const Tensor place = cast(packed_places(best[0]), kInt32);
+  // Stored, so that it is divided once.
+  const Tensor chosen =
+      unsqueeze(contiguous(floor_mod(place, number_int(place, groups))), {0});
   shape[1] = k;
-  const Tensor taken = keys.rank() == 1
-                           ? gather(parts, group, 1)
-                           : take_along_axis(parts, expand(unsqueeze(group, {0}), shape), 1);
-  return flatten(contiguous(taken), 0, 2);
+  const Tensor row = positions(context, kInt32, Dim(size), 0, a.rank() + 1);
+  const Tensor all = flatten(expand(place_of(row, chosen), shape), 0, 2);
+  // Those that are not there have no place.
+  const Tensor is_there = less(all, cast(size_tensor(context, a.shape()[0]), kInt32));
+  const Tensor source = a.shape()[0].is_const() ? a : slice_axis(filled, 0, 0, n);
+  const Tensor taken =
+      take_along_axis(source, where(is_there, all, number_int(all, 0)), 0);
+  const Tensor of_all = packed_keys(taken, all, largest);
+  return contiguous(where(is_there, of_all, number_int(of_all, 0)));
 }
 
 // The keys of the first k along axis 0, in order.
-Keys first_keys(const Keys& keys, int64_t k) {
-  const int64_t n = keys[0].shape()[0].value();
-  if (keys.size() == 1 && k == 1) return {reduce_as_is(keys[0], Op::Max, {0}, true)};
-  if (keys.size() == 1 && n >= kGroupedMin && n >= kGroupedShare * k)
-    return greatest_keys({candidates(keys[0], k)}, k);
+Keys first_keys(const Tensor& a, int64_t k, bool largest) {
+  const int64_t n = upper_bound(a.shape()[0]);
+  const bool is_packed = a.dtype().bits() < 64 && n <= kLastPlace;
+  if (is_packed && k > 1 && n >= kGroupedMin && n >= kGroupedShare * k)
+    return greatest_keys({candidates(a, k, largest)}, k);
+  const Keys keys = filled_up(keys_of(a, largest));
+  if (is_packed && k == 1) return {reduce_as_is(keys[0], Op::Max, {0}, true)};
   return greatest_keys(keys, k);
 }
 
@@ -159,7 +215,7 @@ TopK top_k(const Tensor& a, const Dim& wanted, int64_t axis, bool largest) {
     if (i != along) front.push_back(i);
   for (int64_t i = 0; i < a.rank(); ++i) back.push_back(i == along ? 0 : i < along ? i + 1 : i);
   // Stored before it is permuted, so that nobody lays out the network's values like it.
-  const Keys best = first_keys(filled_up(keys_of(permute(a, front), largest)), k);
+  const Keys best = first_keys(permute(a, front), k, largest);
   const Tensor all = permute(contiguous(places_of(best, n)), back);
   const Tensor index = shrink(all, Shape(shape.size(), Dim(0)), shape);
   return {take_along_axis(a, index, along), index};

@@ -84,9 +84,9 @@ std::vector<T> few_values(int64_t count, uint32_t seed) {
 // What a stable sort gives, for each line along the middle axis of [outer, n, inner].
 template <typename T>
 void expect_sorted(const Ref<Context>& context, DType dtype, const Ints& shape, int64_t k,
-                   bool largest) {
+                   bool largest, std::vector<T> data = {}) {
   const int64_t n = shape[1], inner = shape[2], count = shape[0] * n * inner;
-  const std::vector<T> data = few_values<T>(count, static_cast<uint32_t>(count + k));
+  if (data.empty()) data = few_values<T>(count, static_cast<uint32_t>(count + k));
   const auto bytes = static_cast<int64_t>(sizeof(T));
   const Tensor a = from_data(context, dtype, shape, data.data(), count * bytes);
   TopK got = top_k(a, k, 1, largest);
@@ -142,7 +142,24 @@ TEST(TopK, OfManyElementsOnlyGroupsAreSorted) {
     expect_sorted<float>(context, kFloat32, {2, 4096, 3}, 2, false);
     expect_sorted<int32_t>(context, kInt32, {1, 9000, 1}, 500, false);
     expect_sorted<int32_t>(context, kInt32, {1, 6000, 1}, 6000, true);
+    for (const bool largest : {true, false}) {
+      expect_sorted<float>(context, kFloat32, {3, 777, 1}, 10, largest);
+      expect_sorted<uint8_t>(context, kUInt8, {2, 700, 5}, 4, largest);
+      expect_sorted<int16_t>(context, kInt16, {1, 513, 2}, 32, largest);
+      expect_sorted<uint32_t>(context, kUInt32, {2, 1025, 1}, 3, largest);
+    }
   }
+}
+
+// Groups of nothing else, and what fills the last ones up, are behind those of a number.
+TEST(TopK, GroupsOfNanAreTheGreatest) {
+  const Ref<Context> context = testing::new_context("cpu");
+  for (const bool largest : {true, false})
+    for (const float number : {1.0F, INFINITY, -INFINITY}) {
+      std::vector<float> data(2003, largest ? number : NAN);
+      for (const size_t i : {1500, 1501, 400, 2002, 2001}) data[i] = largest ? NAN : number;
+      expect_sorted<float>(context, kFloat32, {1, 2003, 1}, 9, largest, data);
+    }
 }
 
 TEST(TopK, MistakesAreNamed) {
