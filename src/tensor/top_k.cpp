@@ -124,16 +124,17 @@ Firsts firsts_of(const Tensor& parts, bool largest) {
 // They lie across the elements, so that all of a row of them have lanes, of the elements' own type.
 Tensor candidates(const Tensor& a, int64_t k, bool largest) {
   const int64_t n = upper_bound(a.shape()[0]);
-  const auto size =
+  const auto least =
       static_cast<int64_t>(std::sqrt(static_cast<double>(n) / static_cast<double>(k)));
-  const int64_t groups = round_up(ceil_div(n, size), kGroupsStep);
+  const int64_t groups = round_up(ceil_div(n, least), kGroupsStep);
+  const int64_t size = ceil_div(n, groups);
   Shape shape = a.shape();
   Shape more(shape.size(), Dim(0));
   const Shape none = more;
   more[0] = Dim(size * groups) - shape[0];
   shape[0] = groups;
   shape.insert(shape.begin(), Dim(size));
-  // Every group has one of the first elements: none is of what is filled up alone.
+  // Less than a row is filled up: every group has elements.
   const Tensor filled = pad(a, none, more, last_of(a, largest));
   const Firsts firsts = firsts_of(reshape(filled, shape), largest);
   const Ref<Context>& context = a.context_ref();
