@@ -146,16 +146,14 @@ Tensor candidates(const Tensor& a, int64_t k, bool largest) {
   const Keys best = greatest_keys({contiguous(squeeze(keys, {0}))}, k);
   const Tensor place = cast(packed_places(best[0]), kInt32);
   // Stored, so that it is divided once.
-  const Tensor chosen =
-      unsqueeze(contiguous(floor_mod(place, number_int(place, groups))), {0});
+  const Tensor chosen = unsqueeze(contiguous(floor_mod(place, number_int(place, groups))), {0});
   shape[1] = k;
   const Tensor row = positions(context, kInt32, Dim(size), 0, a.rank() + 1);
   const Tensor all = flatten(expand(place_of(row, chosen), shape), 0, 2);
   // Those that are not there have no place.
   const Tensor is_there = less(all, cast(size_tensor(context, a.shape()[0]), kInt32));
   const Tensor source = a.shape()[0].is_const() ? a : slice_axis(filled, 0, 0, n);
-  const Tensor taken =
-      take_along_axis(source, where(is_there, all, number_int(all, 0)), 0);
+  const Tensor taken = take_along_axis(source, where(is_there, all, number_int(all, 0)), 0);
   const Tensor of_all = packed_keys(taken, all, largest);
   return contiguous(where(is_there, of_all, number_int(of_all, 0)));
 }

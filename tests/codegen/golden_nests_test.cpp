@@ -125,5 +125,22 @@ TEST_F(Nests, TwoTilesThatAreEdgesBothHaveNoMasks) {
   }
 }
 
+// Rows of which most lie behind the buffer are asked for at its start, beside masks; where one row
+// does, the mask alone costs less.
+TEST_F(Nests, WhatLiesFarOutsideIsNotAskedFor) {
+  for (const int64_t behind : {1, 100}) {
+    const Tensor x = pad(input({40, 64}), {0, 0}, {behind, 0});
+    const CodegenResult result = generated(kernel_of(x), "TILE r1 16; VEC r2");
+    const std::vector<LinearOp>& ops = result.program.ops;
+    int masked = 0;
+    for (const LinearOp& op : ops) {
+      if (op.op != Op::Load || op.count < 3) continue;
+      ++masked;
+      EXPECT_EQ(ops[op.src[1]].op == Op::Where, behind > 1);
+    }
+    EXPECT_GT(masked, 0);
+  }
+}
+
 }  // namespace
 }  // namespace tiny

@@ -27,13 +27,16 @@ LinearId Accesses::load_at(const Place& p, size_t depth, DType dtype,
                    {p.address, p.index, *mask}, p.displacement, p.lane_stride);
 }
 
-LinearId Accesses::masked_load(const UOp& node, const Guards& guards, int64_t lanes) {
+LinearId Accesses::masked_load(const UOp& node, const Guards& guards, int64_t lanes,
+                               std::optional<LinearId> whole) {
   const DType dtype = node.dtype().with_lanes(lanes);
   const LinearId base = memory_of(node);
   const UOp& flat = forms_.flat_index(node);
   if (const auto places = apart_.places_of_wide(flat, lanes); !places.empty())
     return apart_.load(base, places, node.dtype(), guards.mask);
-  const Place p = addresses_.place(base, flat, node.dtype().bytes());
+  const int64_t bytes = node.dtype().bytes();
+  const Place p = whole ? addresses_.place_where(*whole, base, flat, bytes)
+                        : addresses_.place(base, flat, bytes);
   const size_t depth =
       is_read_in_step(node) ? emit_.depth() : std::max(guards.depth, addresses_.depth_of(p));
   return load_at(p, depth, dtype, guards.mask);
@@ -52,16 +55,21 @@ LinearId Accesses::read(const UOp& node) {
   if (guards.never) return emit_.constant(node.dtype().with_lanes(lanes), 0);
   const IndexForm& form = forms_.form_of(forms_.flat_index(node));
   if (lanes == 1) return guards.scalar ? chosen_load(node, guards) : masked_load(node, guards, 1);
+  const auto of_all_lanes = [&] {
+    std::erase_if(conditions, [](const Condition& c) { return c.kind == Condition::Lanes; });
+    return predicates_.all_of(conditions, 1);
+  };
   if (form.lane != 0 || form.vector_atom) {
     if (guards.scalar) guards.mask = emit_.widened(*guards.scalar, lanes);
     guards.scalar.reset();
-    return masked_load(node, guards, lanes);
+    // Masks keep lanes from being read, but an address that no page has takes hundreds of cycles
+    // also where all are off.
+    std::optional<LinearId> whole;
+    if (guards.mask && addresses_.is_far_outside(node)) whole = of_all_lanes().scalar;
+    return masked_load(node, guards, lanes, whole);
   }
   // Every lane reads the same element: one load, and the lanes that are out of range are zeroed.
-  std::vector<Condition> uniform;
-  for (const Condition& c : conditions)
-    if (c.kind != Condition::Lanes) uniform.push_back(c);
-  const Guards one = predicates_.all_of(uniform, 1);
+  const Guards one = of_all_lanes();
   const LinearId value = one.scalar ? chosen_load(node, one) : masked_load(node, one, 1);
   if (!guards.mask) return value;
   return emit_.elementwise(Op::Where, node.dtype(),

@@ -41,7 +41,9 @@ class Accesses {
 
  private:
   LinearId memory_of(const UOp& node);
-  LinearId masked_load(const UOp& node, const Guards& guards, int64_t lanes);
+  // `whole`: a bool of one lane; no lane is read where it is false.
+  LinearId masked_load(const UOp& node, const Guards& guards, int64_t lanes,
+                       std::optional<LinearId> whole = std::nullopt);
   LinearId chosen_load(const UOp& node, const Guards& guards);
 
   Emitter& emit_;

@@ -8,6 +8,28 @@
 
 namespace tiny {
 
+namespace {
+
+// What is asked for outside, of what may be read, is much.
+constexpr double kFarShare = 0.125;
+// Bytes from the base on that its page has, but for the smallest buffers.
+constexpr int64_t kNearBytes = 1024;
+
+// Of the elements that a Load may read, in its buffer; none where sizes are no numbers.
+std::optional<Interval> elements_of(const UOp& load) {
+  const ViewArg& view = load.view_arg();
+  Interval all{view.offset, view.offset};
+  if (view.offset == kSymbolicDim) return std::nullopt;
+  for (size_t i = 0; i < view.shape.size(); ++i) {
+    if (view.shape[i] == kSymbolicDim || view.strides[i] == kSymbolicDim) return std::nullopt;
+    const int64_t along = (view.shape[i] - 1) * view.strides[i];
+    (along < 0 ? all.lo : all.hi) += along;
+  }
+  return all;
+}
+
+}  // namespace
+
 size_t Addresses::depth_of(const Place& p) const {
   return std::max(emit_.depth_of(p.address), emit_.depth_of(p.index));
 }
@@ -40,6 +62,35 @@ Place Addresses::place(LinearId base, const UOp& flat, int64_t element_bytes) {
   p.address = emit_.add(depth, Op::Address, kAddress, {base, offset}, element_bytes);
   emit_.remember(key, p.address, emit_.relied_on());
   return p;
+}
+
+Place Addresses::place_where(LinearId holds, LinearId base, const UOp& flat,
+                             int64_t element_bytes) {
+  const IndexForm& form = forms_.form_of(flat);
+  const int64_t displacement = checked_mul(form.constant, element_bytes, "a displacement");
+  if (form.vector_atom || form.lane != static_cast<int32_t>(form.lane))
+    return place(base, flat, element_bytes);
+  const auto lane_stride = static_cast<int32_t>(form.lane);
+  const bool is_near = 0 <= displacement && displacement <= kNearBytes;
+  const LinearId index =
+      is_near ? values_.value_of(forms_.sum_of(form.terms)) : values_.scalar_of(form);
+  const LinearId safe =
+      emit_.elementwise(Op::Where, kInt64, {holds, index, emit_.index_constant(0)});
+  return {base, safe, is_near ? displacement : 0, lane_stride};
+}
+
+bool Addresses::is_far_outside(const UOp& load) {
+  const auto [at, is_new] = are_far_outside_.try_emplace(load.node());
+  if (!is_new || load.op() != Op::Load) return at->second;
+  const std::optional<Interval> all = elements_of(load);
+  if (!all) return false;
+  const Interval asked = prover_.bounds_of(forms_.flat_index(load));
+  const auto beyond = [](int64_t from, int64_t to) {
+    return std::max(static_cast<double>(to) - static_cast<double>(from), 0.0);
+  };
+  const double outside = beyond(asked.lo, all->lo) + beyond(all->hi, asked.hi);
+  at->second = outside > kFarShare * (beyond(all->lo, all->hi) + 1);
+  return at->second;
 }
 
 std::optional<Place> Addresses::word_place(LinearId base, const UOp& flat, size_t position,

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <unordered_map>
 
 #include "codegen/linearize/prover.h"
 #include "codegen/linearize/values.h"
@@ -27,7 +28,11 @@ class Addresses {
 
   // base + flat elements.
   Place place(LinearId base, const UOp& flat, int64_t element_bytes);
-  // The same of the word whose steps the range at `position` counts; none if they do not lie side
+  // The same, or near the base where `holds` (a bool of one lane) is not so.
+  Place place_where(LinearId holds, LinearId base, const UOp& flat, int64_t element_bytes);
+  // Whether a Load asks for much that lies before or behind all that it may read.
+  bool is_far_outside(const UOp& load);
+  // place() of the word whose steps the range at `position` counts; none if they do not lie side
   // by side, or lanes are no whole words apart.
   std::optional<Place> word_place(LinearId base, const UOp& flat, size_t position, int64_t bytes);
   // The outermost block in which all of a place is visible.
@@ -44,6 +49,7 @@ class Addresses {
   IndexForms& forms_;
   Prover& prover_;
   Values& values_;
+  std::unordered_map<const Node*, bool> are_far_outside_;
 };
 
 }  // namespace tiny
