@@ -293,7 +293,7 @@ class Estimator {
   void compute(Nest& nest, const Value& v, const UOp& closed) {
     const UOp& u = v.node;
     if (u.op() == Op::Load || u.op() == Op::Index) return load(nest, v);
-    if (!has(u.op(), kElementwise) || is_decided_outside(v)) return;
+    if (!has(u.op(), kElementwise)) return;
     repeat(v, vectors(v, u.dtype()));
     const double n = times(nest, v);
     if (u.dtype() == kInt64 && !data_[v.place]) return index(v, n);
@@ -305,16 +305,6 @@ class Estimator {
     const DType computed = u.op() == Op::Cast || u.dtype() == kBool ? operand : u.dtype();
     at(Resource::Issue) += n * vectors(v, computed) * kIssued;
     at(Resource::Arithmetic) += n * price(v, operand) * units(lanes_of(v), computed);
-  }
-
-  // Whether it is chosen by ranges alone, and the loops are cut where that changes; or lanes are
-  // left out of a load.
-  bool is_decided_outside(const Value& v) const {
-    const auto is_known = [&](uint32_t place) { return !data_[place]; };
-    if (v.node.dtype() == kBool) return is_known(v.place) && !(v.free & lanes_);
-    if (v.node.op() != Op::Where || !is_known(sources(v.place)[0])) return false;
-    const bool has_lanes = (table_.free[sources(v.place)[0]] & lanes_) != 0;
-    return !has_lanes || (v.node.src(1).op() == Op::Load && v.node.src(2).is_const());
   }
 
   double price(const Value& v, DType operand) const {

@@ -17,6 +17,7 @@
 #include "tensor/movement.h"
 #include "tensor/program.h"
 #include "tensor/reduce.h"
+#include "tensor/window.h"
 #include "tests/support/context.h"
 
 namespace tiny {
@@ -122,6 +123,50 @@ TEST_F(EstimateTest, SaysWhatIsWantedMost) {
   EXPECT_EQ(name_of(of(quotient, "TILE r0 16; VEC r1").bound()), "arithmetic");
   const Kernel sum = kernel_of(tiny::sum(input({4096}), {0}));
   EXPECT_EQ(name_of(of(sum, "").bound()), "chain");
+}
+
+// A cycle is that of what a unit computes at once: half a vector takes half of a whole one's time
+// where units compute halves, and as much where they compute all of it; the rate is the same.
+TEST_F(EstimateTest, UnitsComputeWholeVectorsOrHalves) {
+  const Kernel product = kernel_of(matmul(input({96, 256}), input({256, 256})));
+  const auto time = [&](int32_t unit_bytes, std::string_view list, Resource of_what) {
+    target_.unit_bytes = unit_bytes;
+    return of(product, list)[of_what];
+  };
+  const char* whole = "TILE r0 12; UPCAST r3; TILE r1 16; VEC r4";
+  const char* half = "TILE r0 12; UPCAST r3; TILE r1 8; VEC r4";
+  const char* spilled = "TILE r0 24; UPCAST r3; TILE r1 64; TILE r4 16; UPCAST r4; VEC r5";
+  const auto sums = Resource::Arithmetic, issue = Resource::Issue, stores = Resource::Stores;
+  EXPECT_DOUBLE_EQ(time(32, half, sums), time(32, whole, sums));
+  EXPECT_DOUBLE_EQ(time(64, half, sums), 2 * time(64, whole, sums));
+  EXPECT_DOUBLE_EQ(time(32, whole, sums), time(64, whole, sums));
+  EXPECT_DOUBLE_EQ(time(32, whole, issue), time(64, whole, issue) / 2) << "cycles are shorter";
+  EXPECT_DOUBLE_EQ(time(32, spilled, stores), time(64, spilled, stores)) << "by halves";
+}
+
+// Copies along a window's rows and its taps meet: each element is loaded once.
+TEST_F(EstimateTest, CopiesThatMeetLoadOnce) {
+  Window valid;
+  const Kernel kernel = kernel_of(
+      conv(input({1, 1, 1, 400}), expand(input({1, 1, 1, 1}), {64, 1, 1, 5}), Tensor(), valid));
+  ASSERT_EQ(kernel.ranges.size(), 3u);  // channels, places, taps
+  const auto loads = [&](std::string_view list) { return of(kernel, list)[Resource::Loads]; };
+  const double apart = loads("TILE r1 4; UPCAST r3"),
+               beside = loads("TILE r1 4; UPCAST r3; UNROLL r2");
+  // Of 4 places and 5 taps 20 pairs, of 8 elements.
+  EXPECT_LT(beside, 0.7 * apart);
+}
+
+// Lanes that are picked out of several registers under masks that each turn changes take a mask of
+// each register besides.
+TEST_F(EstimateTest, MasksThatLoopsMakeTakeTime) {
+  const auto arithmetic = [&](int64_t before) {
+    const Tensor x = pad(input({256, 512}), {0, before}, {0, 2});
+    const Tensor even = slice(x, {0, 0}, {256, 512 + before}, {1, 2});
+    const Kernel kernel = kernel_of(add(even, input({256, (512 + before) / 2})));
+    return of(kernel, "TILE r1 16; VEC r2")[Resource::Arithmetic];
+  };
+  EXPECT_GT(arithmetic(2), 1.5 * arithmetic(0));
 }
 
 }  // namespace
