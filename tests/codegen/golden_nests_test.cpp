@@ -142,5 +142,20 @@ TEST_F(Nests, WhatLiesFarOutsideIsNotAskedFor) {
   }
 }
 
+// A convolution of a picture that is made twice as large on the way: padding is a choice of zero
+// beside its products, and its steps are left out as those of what memory holds.
+TEST_F(Nests, StepsOfChosenZerosAreLeftOut) {
+  const Tensor x = reshape(input({1, 16, 14, 14}), {1, 16, 14, 1, 14, 1});
+  const Tensor large = reshape(expand(x, {1, 16, 14, 2, 14, 2}), {1, 16, 28, 28});
+  Window window;
+  window.before = window.after = {1, 1};
+  const Kernel kernel = kernel_of(conv(large, input({8, 16, 3, 3}), Tensor(), window));
+  ASSERT_EQ(kernel.ranges.size(), 6u);
+  const CodegenResult result =
+      generated(kernel, "UPCAST r2; VEC r0; ORDER r5 r4; ORDER r5 r3; ORDER r4 r3");
+  for (const LinearOp& op : result.program.ops)
+    EXPECT_FALSE(op.op == Op::Where && op.dtype.is_float());
+}
+
 }  // namespace
 }  // namespace tiny

@@ -16,13 +16,6 @@ namespace {
 constexpr int64_t kSplitMin = 24;
 constexpr int64_t kWindowMin = 64;  // instances
 
-bool is_product_with(const UOp& value, const UOp& factor) {
-  if (value == factor) return true;
-  if (value.op() == Op::Mul)
-    return is_product_with(value.src(0), factor) || is_product_with(value.src(1), factor);
-  return value.op() == Op::Cast && is_product_with(value.src(0), factor);
-}
-
 // Where a walk ends that stays within the loops of a stage.
 bool is_closed(const UOp& u) {
   return closes_ranges(u);
@@ -131,12 +124,30 @@ const std::vector<UOp>& Conditions::void_outside(const Task& task) {
   const auto [at, is_new] = void_outside_.try_emplace(task.node.node());
   std::vector<UOp>& all = at->second;
   if (!is_new || task.node.op() != Op::Reduce || task.node.reduce_arg().op != Op::Add) return all;
-  const UOp value = task.node.src(0);
-  for (const UOp& u : topological({&value, 1})) {
-    if (u.op() != Op::Load || !is_product_with(value, u)) continue;
+  std::vector<UOp> factors{task.node.src(0)};
+  while (!factors.empty()) {
+    const UOp u = add_choices(factors.back(), 0, all);
+    factors.pop_back();
+    if (u.op() == Op::Mul || u.op() == Op::Cast)
+      factors.insert(factors.end(), u.src().begin(), u.src().end());
+    if (u.op() != Op::Load) continue;
     for (const UOp& e : of_read(u)) add_once(e, all);
   }
   return all;
+}
+
+UOp Conditions::add_choices(UOp value, uint64_t nothing, std::vector<UOp>& to) {
+  for (; value.op() == Op::Where; value = UOp(value.src(1))) {
+    if (!value.src(2).is_const() || value.src(2).const_bits() != nothing) break;
+    std::vector<UOp> work{value.src(0)};
+    while (!work.empty()) {
+      const UOp condition = work.back();
+      work.pop_back();
+      if (condition.op() == Op::And) work.insert(work.end(), {condition.src(0), condition.src(1)});
+      if (compares_indices(condition)) add_once(slack(condition), to);
+    }
+  }
+  return value;
 }
 
 bool Conditions::guards(const UOp& fact, const Task& task) {
@@ -184,17 +195,7 @@ std::vector<UOp> Conditions::of_tasks(Tasks tasks) {
 std::vector<UOp> Conditions::of_window(const Task& task) {
   std::vector<UOp> all = void_outside(task);
   const uint64_t nothing = identity_bits(task.node.reduce_arg().op, task.node.dtype());
-  UOp value = task.node.src(0);
-  for (; value.op() == Op::Where; value = value.src(1)) {
-    if (!value.src(2).is_const() || value.src(2).const_bits() != nothing) break;
-    std::vector<UOp> work{value.src(0)};
-    while (!work.empty()) {
-      const UOp condition = work.back();
-      work.pop_back();
-      if (condition.op() == Op::And) work.insert(work.end(), {condition.src(0), condition.src(1)});
-      if (compares_indices(condition)) all.push_back(slack(condition));
-    }
-  }
+  add_choices(task.node.src(0), nothing, all);
   return all;
 }
 

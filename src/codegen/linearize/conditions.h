@@ -31,7 +31,8 @@ class Conditions {
   // those of windows that a stage is filled with: its loops would hold all that is made of the
   // stage once for each edge of them.
   const std::vector<UOp>& below(const UOp& node);
-  // Conditions without which what a task adds is zero: those of a load that is a factor of a sum.
+  // Conditions without which what a task adds is zero: those of a factor of a sum that is a load,
+  // or a choice of a value or zero.
   const std::vector<UOp>& void_outside(const Task& task);
 
   // The kernel's facts, as the instances of a task ask for them.
@@ -60,6 +61,8 @@ class Conditions {
  private:
   void add_range_conditions(const UOp& access, bool of_places, std::vector<UOp>& to);
   void add_range_condition(const UOp& index, const UOp& size, std::vector<UOp>& to);
+  // What must hold where `value` is not a choice of `nothing`; the value that it is there.
+  UOp add_choices(UOp value, uint64_t nothing, std::vector<UOp>& to);
   bool has_room(const UOp& fact, const Task& task);
   bool has_place_for_each(const UOp& stage);
 
