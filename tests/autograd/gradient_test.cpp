@@ -18,6 +18,7 @@
 #include "tensor/movement.h"
 #include "tensor/recurrence.h"
 #include "tensor/reduce.h"
+#include "tensor/scan.h"
 #include "tensor/scatter.h"
 #include "tensor/strides.h"
 #include "tensor/value.h"
@@ -141,6 +142,18 @@ TEST_F(GradientTest, OfElementwise) {
   check([](const auto& in) { return relu(in[0]) + abs(in[0]) + maximum(in[0], in[1]); },
         {point({9}), point({9})});
   check([](const auto& in) { return softmax(in[0], -1); }, {point({3, 5})});
+}
+
+// The kernel of this slope keeps values of a row in stages, one of which a value over other ranges
+// reads that is found later.
+TEST_F(GradientTest, OfSlopesOfSoftmaxBesideRunningSums) {
+  const auto slope = [&](const std::vector<Tensor>& in) {
+    const Tensor share = log_softmax(in[0], 0), sums = cumsum(in[0], 0);
+    const Tensor losses[] = {
+        sum(tanh(maximum(sums, share)) + tanh(sums) * in[1] + tanh(relu(share)), {0, 1})};
+    return gradients(losses, {}, {in.data(), 1}, true)[0];
+  };
+  check(slope, {point({4, 3}), point({4, 3})});
 }
 
 // What reaches it is inf there: 0 times that would be NaN.
