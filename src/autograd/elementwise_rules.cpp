@@ -112,7 +112,8 @@ static double share_of_equal(const UOp& other) {
 }
 
 // To the one that it is; of equals half to each, but for bounds: relu's slope at 0 is 0, and clip's
-// at its bounds 1.
+// at its bounds 1.  The other gets exactly nothing, as from `where`: the slope of sqrt(relu(x)) is
+// 0 below 0, and not 0 times inf.
 void of_extremum(Step& step) {
   const UOp& a = step.source(0);
   const UOp& b = step.source(1);
@@ -121,10 +122,15 @@ void of_extremum(Step& step) {
     if (!step.wants(i)) continue;
     const UOp& x = i == 0 ? a : b;
     const UOp& other = i == 0 ? b : a;
-    const UOp loses = is_max ? less(x, other) : less(other, x);
-    const UOp share = number(x, share_of_equal(other));
+    const UOp& low = is_max ? x : other;
+    const UOp& high = is_max ? other : x;
+    const double share = share_of_equal(other);
     // Of NaN and a number it is NaN: x keeps what reaches it where neither is the greater.
-    step.scale(i, where(loses, number(x, 0), where(equal(x, other), share, number(x, 1))));
+    const UOp loses = share == 0 ? less_equal(low, high) : less(low, high);
+    Adjoint reached = step.reached();
+    if (share != 0 && share != 1)
+      reached = reached.times(where(equal(x, other), number(x, share), number(x, 1)));
+    step.give(i, reached.where(logical_not(loses)));
   }
 }
 

@@ -19,7 +19,7 @@ void of_extremum_of_axes(Step& step) {
   const UOp count = make_reduce(where(is_best, number(x, 1), number(x, 0)), Op::Add,
                                 step.node().reduce_arg().axes);
   const UOp share = make_expand(div(number(count, 1), count), shape_of(x));
-  step.give(0, step.reached().expanded(shape_of(x)).times(where(is_best, share, number(x, 0))));
+  step.give(0, step.reached().expanded(shape_of(x)).times(share).where(is_best));
 }
 
 // Whether a value's last axes are what lies in its windows, and these are folded.

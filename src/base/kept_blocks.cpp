@@ -36,12 +36,22 @@ KeptBlocks::~KeptBlocks() {
     while (block) std::free(std::exchange(block, block->next));
 }
 
-KeptBlocks::Scope::Scope(KeptBlocks& blocks) : outer_(current) {
+void KeptBlocks::shrink(size_t bytes_max) {
+  for (size_t number = kSizes; number-- > 0 && bytes_ > bytes_max;)
+    while (free_[number] && bytes_ > bytes_max) {
+      bytes_ -= bytes_of(number);
+      std::free(std::exchange(free_[number], free_[number]->next));
+    }
+}
+
+KeptBlocks::Scope::Scope(KeptBlocks& blocks, size_t rest_bytes_max)
+    : outer_(current), blocks_(blocks), rest_bytes_max_(rest_bytes_max) {
   if (!outer_) current = &blocks;
 }
 
 KeptBlocks::Scope::~Scope() {
   current = outer_;
+  if (!outer_) blocks_.shrink(rest_bytes_max_);
 }
 
 }  // namespace tiny

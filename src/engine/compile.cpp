@@ -103,8 +103,7 @@ CompiledProgram compile_program(Context& context, std::span<const UOp> outputs,
                                 std::span<const UOp> inputs, std::span<const UOp> variables,
                                 const Captured& captured,
                                 std::span<const ComputedVariable> computed) {
-  KeptBlocks kept;
-  const KeptBlocks::Scope scope(kept);
+  const KeptBlocks::Scope scope(context.blocks(), Context::kRestBytesMax);
   CompiledProgram out;
   Observer& observer = context.observer();
   const int64_t cached = observer.compiles().cached;

@@ -7,6 +7,7 @@
 
 #include "base/count.h"
 #include "base/flags.h"
+#include "base/kept_blocks.h"
 #include "base/ref.h"
 #include "base/stop.h"
 #include "engine/cell.h"
@@ -66,6 +67,10 @@ class Context : public RefCounted {
   int64_t next_version() { return ++version_; }
   Counters& counters() { return counters_; }
   CustomOps& custom_ops() { return custom_ops_; }
+  // Of the building call in progress: small graphs that are realised one after the other are made
+  // in the same blocks.  Between calls no more than kRestBytesMax stay.
+  KeptBlocks& blocks() { return blocks_; }
+  static constexpr size_t kRestBytesMax = size_t{2} << 20;
 
  private:
   friend class Cell;
@@ -83,6 +88,7 @@ class Context : public RefCounted {
   int64_t along_count_ = 0;  // of all cells
   int64_t version_ = 0;
   Counters counters_;
+  KeptBlocks blocks_;
 };
 
 // For an error where the context of something is not the one that was wanted: what there is to say

@@ -133,8 +133,6 @@ ChangedGraph ready_to_schedule(Context& context, const GraphRequest& request) {
 }
 
 GraphPlan plan_anew(Context& context, const GraphRequest& request, GraphKey key) {
-  KeptBlocks kept;
-  const KeptBlocks::Scope scope(kept);
   GraphPlan out;
   out.key = std::move(key);
   Observer& observer = context.observer();
@@ -219,6 +217,7 @@ GraphPlan plan_found_or_made(Context& context, const GraphRequest& request) {
 }  // namespace
 
 GraphPlan plan_graph(Context& context, const GraphRequest& request) {
+  const KeptBlocks::Scope scope(context.blocks(), Context::kRestBytesMax);
   GraphPlan out = plan_found_or_made(context, request);
   out.plan.names = origin_texts(context, out.key.origins);
   return out;

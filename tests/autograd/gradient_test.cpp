@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <functional>
+#include <limits>
 
 #include "tensor/activation.h"
 #include "tensor/alias.h"
@@ -17,6 +18,7 @@
 #include "tensor/movement.h"
 #include "tensor/recurrence.h"
 #include "tensor/reduce.h"
+#include "tensor/scan.h"
 #include "tensor/scatter.h"
 #include "tensor/strides.h"
 #include "tensor/value.h"
@@ -140,6 +142,45 @@ TEST_F(GradientTest, OfElementwise) {
   check([](const auto& in) { return relu(in[0]) + abs(in[0]) + maximum(in[0], in[1]); },
         {point({9}), point({9})});
   check([](const auto& in) { return softmax(in[0], -1); }, {point({3, 5})});
+}
+
+// The kernel of this slope keeps values of a row in stages, one of which a value over other ranges
+// reads that is found later.
+TEST_F(GradientTest, OfSlopesOfSoftmaxBesideRunningSums) {
+  const auto slope = [&](const std::vector<Tensor>& in) {
+    const Tensor share = log_softmax(in[0], 0), sums = cumsum(in[0], 0);
+    const Tensor losses[] = {
+        sum(tanh(maximum(sums, share)) + tanh(sums) * in[1] + tanh(relu(share)), {0, 1})};
+    return gradients(losses, {}, {in.data(), 1}, true)[0];
+  };
+  check(slope, {point({4, 3}), point({4, 3})});
+}
+
+// What reaches it is inf there: 0 times that would be NaN.
+TEST_F(GradientTest, WhatIsNotTheExtremumGetsNothing) {
+  const auto slopes = [&](const Function& f) {
+    const Tensor x = tensor({{3}, {-1, 0, 4}}), loss = f({x});
+    const Ints shape = const_dims(loss.shape());
+    const std::vector<double> ones(static_cast<size_t>(element_count(loss)), 1);
+    const Tensor losses[] = {loss}, upstreams[] = {tensor({shape, ones})};
+    return values(gradients(losses, upstreams, {&x, 1}, true)[0]);
+  };
+  const Tensor zero = tensor({{1}, {0}}), four = tensor({{1}, {4}}), five = tensor({{1}, {5}});
+  const auto root_of = [](const Tensor& y) { return sqrt(y); };
+  EXPECT_EQ(slopes([&](const auto& in) { return root_of(relu(in[0])); }),
+            (std::vector<double>{0, 0, 0.25}));
+  EXPECT_EQ(slopes([&](const auto& in) { return log(relu(in[0])); }),
+            (std::vector<double>{0, 0, 0.25}));
+  const double inf = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(slopes([&](const auto& in) { return root_of(maximum(in[0], zero)); }),
+            (std::vector<double>{0, inf, 0.25}));
+  EXPECT_EQ(slopes([&](const auto& in) { return root_of(neg(minimum(neg(in[0]), zero))); }),
+            (std::vector<double>{0, inf, 0.25}));
+  EXPECT_EQ(slopes([&](const auto& in) { return root_of(clip(in[0], zero, five)); }),
+            (std::vector<double>{0, inf, 0.25}));
+  EXPECT_EQ(slopes([&](const auto& in) { return root_of(max(in[0] - four, {0})); }),
+            (std::vector<double>{0, 0, inf}));
+  EXPECT_EQ(slopes([&](const auto& in) { return sqrt(sqrt(relu(in[0]))); })[0], 0);
 }
 
 TEST_F(GradientTest, OfReductions) {

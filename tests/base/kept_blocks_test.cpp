@@ -6,6 +6,7 @@
 #include <cstring>
 #include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace tiny {
@@ -53,6 +54,34 @@ TEST(KeptBlocks, scopes_within_a_scope_keep_in_the_outermost) {
   }
   EXPECT_EQ(KeptBlocks::take(100), block);
   KeptBlocks::give(block, 100);
+}
+
+TEST(KeptBlocks, no_more_than_is_wanted_stays_at_the_end_of_a_scope) {
+  KeptBlocks blocks, inner;
+  std::vector<std::pair<void*, size_t>> made;
+  {
+    const KeptBlocks::Scope scope(blocks, 1000);
+    size_t all = 0;  // bytes, at the least
+    for (size_t bytes = 16; bytes <= 256 << 10; bytes += bytes / 3 / 16 * 16 + 16) {
+      made.emplace_back(KeptBlocks::take(bytes), bytes);
+      all += bytes;
+    }
+    for (const auto& [block, bytes] : made) KeptBlocks::give(block, bytes);
+    EXPECT_GE(blocks.bytes(), all);
+    {
+      const KeptBlocks::Scope nested(inner, 0);
+    }  // what is kept is the outermost's
+    EXPECT_GE(blocks.bytes(), all);
+  }
+  EXPECT_LE(blocks.bytes(), 1000U);
+  EXPECT_GE(blocks.bytes(), 16U);
+  {
+    const KeptBlocks::Scope scope(blocks, 0);
+    void* const small = KeptBlocks::take(16);
+    EXPECT_EQ(small, made.front().first);  // the largest went first
+    KeptBlocks::give(small, 16);
+  }
+  EXPECT_EQ(blocks.bytes(), 0U);
 }
 
 TEST(KeptBlocks, blocks_outlive_the_work_and_die_on_other_threads) {

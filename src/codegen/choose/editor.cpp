@@ -40,13 +40,18 @@ void Editor::apply(Option option) {
   options_.push_back(std::move(option));
 }
 
-UOp Editor::new_stage(Option option) {
+UOp Editor::find_new_stage(Option option) {
   const std::vector<UOp> before = topological(now_.roots);
   apply(std::move(option));
   for (const UOp& u : topological(now_.roots))
     if (u.op() == Op::Stage && std::ranges::find(before, u) == before.end()) return u;
-  invariant(false, "a stage option makes a stage");
   return {};
+}
+
+UOp Editor::new_stage(Option option) {
+  UOp stage = find_new_stage(std::move(option));
+  invariant(bool(stage), "a stage option makes a stage");
+  return stage;
 }
 
 int64_t Editor::tile(int64_t range, int64_t size) {

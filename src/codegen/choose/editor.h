@@ -47,6 +47,8 @@ class Editor {
   void apply(Option option);
   // The stage that the option makes; others that hold it are made anew too.
   UOp new_stage(Option option);
+  // The same; null where the value had one already, over other ranges, that is read here now too.
+  UOp find_new_stage(Option option);
   int64_t tile(int64_t range, int64_t size);  // the number of the inner range
   void kind(OptionKind what, int64_t range) { apply({what, range, 0, {}, 0, false}); }
   void vector_tile(size_t range, int64_t vectors);

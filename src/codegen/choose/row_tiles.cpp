@@ -211,7 +211,9 @@ void RowTiles::stage_shared_values() {
   for (int count = 0; count < kSharedMax; ++count) {
     const auto shared = find_shared_value(edit_.now(), begin_of_tile(), kWorkWorthKeeping);
     if (!shared) return;
-    fill_rows(edit_.new_stage({OptionKind::Stage, place_, shared->number, {}, kRowPadding, true}));
+    const UOp stage =
+        edit_.find_new_stage({OptionKind::Stage, place_, shared->number, {}, kRowPadding, true});
+    if (stage) fill_rows(stage);
   }
 }
 
