@@ -268,8 +268,7 @@ void part_equals(Context& context, const std::unordered_set<const RefCounted*>& 
   realize(context, copies);
   for (size_t i = 0; i < cells.size(); ++i) {
     const Ref<Storage> storage = storage_of(copies[i]);
-    const UOp flat =
-        make_buffer(context.graph(), storage, copies[i].dtype(), count_of(copies[i]));
+    const UOp flat = make_buffer(context.graph(), storage, copies[i].dtype(), count_of(copies[i]));
     if (storage->claim())
       cells[i]->set_memory(flat);
     else  // several have the same elements

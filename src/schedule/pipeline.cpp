@@ -72,7 +72,8 @@ ChangedGraph compute_constants(Roots roots, const Context& context) {
 
 ChangedGraph winograd(Roots roots, const Context& context) {
   return rewrite_winograd(roots, context.machine, constant_nodes(roots, context.is_fixed),
-                          context.winograd, context.is_program() ? 0 : kTilesCompileSeconds / kRunsExpected);
+                          context.winograd,
+                          context.is_program() ? 0 : kTilesCompileSeconds / kRunsExpected);
 }
 
 ChangedGraph packed(Roots roots, const Context& context) {

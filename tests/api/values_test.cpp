@@ -361,8 +361,8 @@ TEST_P(Values, AProgramThatWritesOneOfTwoEqualTensorsLeavesTheOther) {
     if (is_read_first) {
       EXPECT_EQ(read<float>(both[1]), (std::vector<float>{1, 4, 9, 16}));
     }
-    tiny_tensor* step = made(
-        [&](tiny_tensor** o) { return tiny_input(context_, TINY_FLOAT32, &end, 1, o); });
+    tiny_tensor* step =
+        made([&](tiny_tensor** o) { return tiny_input(context_, TINY_FLOAT32, &end, 1, o); });
     tiny_tensor* part =
         made([&](tiny_tensor** o) { return tiny_slice(both[0], &begin, &end, nullptr, 1, o); });
     ASSERT_EQ(tiny_assign(part, binary(TINY_ADD, part, step)), TINY_OK) << tiny_last_error();
