@@ -390,7 +390,7 @@ TEST_P(Values, ARunWhoseOutputIsOneOfTwoEqualTensorsLeavesTheOther) {
   tiny_tensor* negative = unary(TINY_NEG, in);
   tiny_program* program = nullptr;
   ASSERT_EQ(tiny_program_compile(&in, 1, &negative, 1, &program), TINY_OK) << tiny_last_error();
-  for (const size_t given : {0, 1}) {
+  for (const size_t given : {size_t{0}, size_t{1}}) {
     tiny_tensor* both[] = {binary(TINY_MUL, x, x), binary(TINY_MUL, x, x)};
     ASSERT_EQ(tiny_realize(both, 2), TINY_OK) << tiny_last_error();
     EXPECT_EQ(read<float>(both[1 - given]), (std::vector<float>{1, 4, 9, 16}));
