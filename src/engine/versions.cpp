@@ -246,6 +246,36 @@ void Versions::forget_old_memory() {
       u.node()->realized = nullptr;
 }
 
+std::unordered_set<const RefCounted*> memories_written(std::span<const UOp> versions) {
+  std::unordered_set<const RefCounted*> memories;
+  for (const UOp& version : versions) memories.insert(memory_of(memory_below(version)));
+  return memories;
+}
+
+void part_equals(Context& context, const std::unordered_set<const RefCounted*>& written) {
+  if (written.empty()) return;
+  std::vector<Cell*> cells;
+  std::vector<UOp> copies;
+  for (Cell* cell = context.cells(); cell; cell = cell->next()) {
+    UOp base = cell->node();
+    while (base.op() == Op::Reshape && !has_memory(base)) base = UOp(base.src(0));
+    if (cell->owns_memory() || base.op() != Op::Buffer || !written.contains(memory_of(base)))
+      continue;
+    cells.push_back(cell);
+    copies.push_back(base.graph().make(Op::Copy, {base}));
+  }
+  if (cells.empty()) return;
+  realize(context, copies);
+  for (size_t i = 0; i < cells.size(); ++i) {
+    const Ref<Storage> storage = storage_of(copies[i]);
+    const UOp flat = make_buffer(context.graph(), storage, copies[i].dtype(), count_of(copies[i]));
+    if (storage->claim())
+      cells[i]->set_memory(flat);
+    else  // several have the same elements
+      cells[i]->set(make_reshape(flat, shape_of(cells[i]->node())));
+  }
+}
+
 void rebind_cells(Context& context) {
   for (Cell* cell = context.cells(); cell; cell = cell->next())
     if (cell->owns_memory() && cell->node().op() == Op::After && has_memory(cell->node()))

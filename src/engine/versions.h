@@ -70,6 +70,12 @@ class Versions {
   int64_t copied_bytes_ = 0;
 };
 
+// Gives cells memory of their own that have their elements in such memory, which another cell owns:
+// equal values that were computed together share it.  For writes that no schedule knows of.
+void part_equals(Context& context, const std::unordered_set<const RefCounted*>& written);
+// The memories that these versions write to.
+std::unordered_set<const RefCounted*> memories_written(std::span<const UOp> versions);
+
 // Turns cells whose last version has memory into that memory, so that what computed it can go.
 void rebind_cells(Context& context);
 

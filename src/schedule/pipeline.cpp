@@ -25,8 +25,11 @@ using Roots = std::span<const UOp>;
 using Context = GraphPassContext;
 
 // What compiling the kernels of a convolution in tiles takes beyond that of one kernel, in seconds:
-// measured, two kernels of about 2 ms.  A graph that runs once pays it in that run.
+// measured, two kernels of about 2 ms.
 constexpr double kTilesCompileSeconds = 4e-3;
+// How often a graph that is computed at once is expected to come again, over which that is spread:
+// one such graph is most often a step of a loop, or a network that is asked again and again.
+constexpr double kRunsExpected = 100;
 
 bool any_node(const UOp&) {
   return true;
@@ -69,7 +72,8 @@ ChangedGraph compute_constants(Roots roots, const Context& context) {
 
 ChangedGraph winograd(Roots roots, const Context& context) {
   return rewrite_winograd(roots, context.machine, constant_nodes(roots, context.is_fixed),
-                          context.winograd, context.is_program() ? 0 : kTilesCompileSeconds);
+                          context.winograd,
+                          context.is_program() ? 0 : kTilesCompileSeconds / kRunsExpected);
 }
 
 ChangedGraph packed(Roots roots, const Context& context) {

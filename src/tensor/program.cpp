@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "engine/realize.h"
+#include "engine/versions.h"
 #include "schedule/schedule.h"
 #include "tensor/movement.h"
 #include "tensor/value.h"
@@ -114,25 +115,26 @@ Ref<const TensorProgram> compile_tensors(const Ref<Context>& context,
     program->inputs.push_back(std::move(port));
   }
   std::vector<UOp> all;
-  std::vector<UOp> copied;
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    TensorProgram::Port port = port_of(outputs[i], cat("outputs[", i, "]"));
-    const UOp& node = outputs[i].node();
-    if (port.bytes > 0) {
-      all.push_back(node);
-      port.captured = written_memory(node);
-      if (!port.captured) {
-        // Outputs that are the same value share its memory.
-        const auto at = std::ranges::find(copied, node);
-        port.number = at - copied.begin();
-        if (at == copied.end()) copied.push_back(node);
-      }
-    }
-    program->outputs.push_back(std::move(port));
+  for (const Tensor& output : outputs) {
+    program->outputs.push_back(port_of(output, cat("outputs[", program->outputs.size(), "]")));
+    if (program->outputs.back().bytes > 0) all.push_back(output.node());
   }
   if (all.empty()) return program;
   require_values(all, placeholders, variables);
   const std::vector<UOp> versions = pending_versions(*context, all, placeholders);
+  part_equals(*context, memories_written(versions));
+  std::vector<UOp> copied;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    TensorProgram::Port& port = program->outputs[i];
+    const UOp& node = outputs[i].node();
+    if (port.bytes == 0) continue;
+    port.captured = written_memory(node);
+    if (port.captured) continue;
+    // Outputs that are the same value share its memory.
+    const auto at = std::ranges::find(copied, node);
+    port.number = at - copied.begin();
+    if (at == copied.end()) copied.push_back(node);
+  }
   program->compiled = compile_program(*context, copied, placeholders, variables, {false, versions});
   take_versions(*context, versions);
   return program;

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "engine/realize.h"
 #include "engine/records.h"
+#include "engine/versions.h"
 #include "schedule/schedule.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
@@ -336,6 +337,7 @@ void TensorRun::set_output(size_t index, Tensor* tensor) {
   if (tensor) {
     memory = writable_memory(*tensor);
     require_apart(index, {*memory, port.bytes, "the tensor"});
+    part_equals(*context_, {storage_of(tensor->cell()->node()).get()});
   }
   outputs_[index].given = memory;
   forget_written(index);

@@ -351,6 +351,61 @@ TEST_P(Values, AWriteToOneOfTwoEqualTensorsLeavesTheOther) {
   }
 }
 
+// The same of a program that writes to one of the two in each run.
+TEST_P(Values, AProgramThatWritesOneOfTwoEqualTensorsLeavesTheOther) {
+  tiny_tensor* x = data<float>(TINY_FLOAT32, {4}, {1, 2, 3, 4});
+  const int64_t begin = 0, end = 2;
+  for (const bool is_read_first : {false, true}) {
+    tiny_tensor* both[] = {binary(TINY_MUL, x, x), binary(TINY_MUL, x, x)};
+    ASSERT_EQ(tiny_realize(both, 2), TINY_OK) << tiny_last_error();
+    if (is_read_first) {
+      EXPECT_EQ(read<float>(both[1]), (std::vector<float>{1, 4, 9, 16}));
+    }
+    tiny_tensor* step =
+        made([&](tiny_tensor** o) { return tiny_input(context_, TINY_FLOAT32, &end, 1, o); });
+    tiny_tensor* part =
+        made([&](tiny_tensor** o) { return tiny_slice(both[0], &begin, &end, nullptr, 1, o); });
+    ASSERT_EQ(tiny_assign(part, binary(TINY_ADD, part, step)), TINY_OK) << tiny_last_error();
+    tiny_program* program = nullptr;
+    ASSERT_EQ(tiny_program_compile(&step, 1, both, 1, &program), TINY_OK) << tiny_last_error();
+    tiny_run* run = nullptr;
+    ASSERT_EQ(tiny_run_create(program, &run), TINY_OK) << tiny_last_error();
+    for (const float times : {1.f, 2.f}) {
+      ASSERT_EQ(tiny_run_set_input(run, 0, data<float>(TINY_FLOAT32, {2}, {10, 20})), TINY_OK);
+      ASSERT_EQ(tiny_run_execute(run), TINY_OK) << tiny_last_error();
+      EXPECT_EQ(read<float>(both[0]), (std::vector<float>{1 + times * 10, 4 + times * 20, 9, 16}));
+      EXPECT_EQ(read<float>(both[1]), (std::vector<float>{1, 4, 9, 16}));
+    }
+    tiny_run_release(run);
+    tiny_program_release(program);
+  }
+}
+
+// .. and of a run whose result goes to one of them.
+TEST_P(Values, ARunWhoseOutputIsOneOfTwoEqualTensorsLeavesTheOther) {
+  const int64_t size = 4;
+  tiny_tensor* x = data<float>(TINY_FLOAT32, {size}, {1, 2, 3, 4});
+  tiny_tensor* in =
+      made([&](tiny_tensor** o) { return tiny_input(context_, TINY_FLOAT32, &size, 1, o); });
+  tiny_tensor* negative = unary(TINY_NEG, in);
+  tiny_program* program = nullptr;
+  ASSERT_EQ(tiny_program_compile(&in, 1, &negative, 1, &program), TINY_OK) << tiny_last_error();
+  for (const size_t given : {size_t{0}, size_t{1}}) {
+    tiny_tensor* both[] = {binary(TINY_MUL, x, x), binary(TINY_MUL, x, x)};
+    ASSERT_EQ(tiny_realize(both, 2), TINY_OK) << tiny_last_error();
+    EXPECT_EQ(read<float>(both[1 - given]), (std::vector<float>{1, 4, 9, 16}));
+    tiny_run* run = nullptr;
+    ASSERT_EQ(tiny_run_create(program, &run), TINY_OK) << tiny_last_error();
+    ASSERT_EQ(tiny_run_set_input(run, 0, x), TINY_OK) << tiny_last_error();
+    ASSERT_EQ(tiny_run_set_output(run, 0, both[given]), TINY_OK) << tiny_last_error();
+    ASSERT_EQ(tiny_run_execute(run), TINY_OK) << tiny_last_error();
+    EXPECT_EQ(read<float>(both[given]), (std::vector<float>{-1, -2, -3, -4}));
+    EXPECT_EQ(read<float>(both[1 - given]), (std::vector<float>{1, 4, 9, 16}));
+    tiny_run_release(run);
+  }
+  tiny_program_release(program);
+}
+
 INSTANTIATE_TEST_SUITE_P(Devices, Values, ::testing::Values("interp", "cpu"),
                          [](const auto& info) { return std::string(info.param); });
 

@@ -309,6 +309,8 @@ void index(Call& c) {  // self, indices
 void index_put(Call& c) {  // self, indices, values, accumulate
   warn_of_repeats(c.tensor(0), "index_put_");
   at::assert_no_overlap(c.tensor(0), c.tensor(2));
+  for (const std::optional<at::Tensor>& index : c.argument(1).toOptionalTensorVector())
+    if (index && index->defined()) at::assert_no_overlap(c.tensor(0), *index);
   warn_of_bytes(c, 1);  // index, which reads, is warned of before it comes here
   const Choice choice = choose(c, 1);
   const int64_t rest = choice.rows.rank() - 1;
@@ -438,7 +440,7 @@ void copy_rows_at(Call& c) {  // self, dim, index, source
 }
 void fill_rows(Call& c, const V& value) {  // self, dim, index, value
   warn_of_repeats(c.tensor(0), "index_fill_");
-  at::assert_no_partial_overlap(c.tensor(0), c.tensor(2));
+  at::assert_no_overlap(c.tensor(0), c.tensor(2));
   const V a = with_axis(c.value(0));
   const int64_t axis = at::maybe_wrap_dim(c.integer(1), a.rank());
   Sizes shape = a.shape();
@@ -527,6 +529,15 @@ constexpr Row kPositions[] = {
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   add_rows(m, kPositions);
+}
+
+TORCH_LIBRARY_FRAGMENT(tiny, m) {
+  // What is written shares no element with itself or with what is read for it.
+  m.def("refuse_overlap(Tensor self, Tensor[] others) -> ()",
+        [](const at::Tensor& self, const std::vector<at::Tensor>& others) {
+          at::assert_no_internal_overlap(self);
+          for (const at::Tensor& other : others) at::assert_no_overlap(self, other);
+        });
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // Rows of what samples pictures: other sizes, borders that repeat what is inside, places that a
 // grid says, columns of windows.  All are linear in the picture, so that a backward row is the
 // engine's gradient of the forward one at no picture in particular.
+#include <ATen/native/GridSamplerUtils.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -214,7 +216,13 @@ V sampled(const Call& c, const V& x, const V& grid, size_t at) {
   return cast(onnx("GridSample", {cast(x, dtype), cast(grid, dtype)}, attributes.c_str()),
               x.dtype());
 }
+template <size_t axes>
 void sample(Call& c) {  // input, grid, ..
+  if constexpr (axes == 2)
+    at::native::check_grid_sampler_2d(c.tensor(0), c.tensor(1));
+  else
+    at::native::check_grid_sampler_3d(c.tensor(0), c.tensor(1), c.integer(2));
+  at::native::check_grid_sampler_common(c.tensor(0), c.tensor(1));
   c.give(0, sampled(c, c.value(0), c.value(1), 2));
 }
 void sample_backward(Call& c) {  // grad, input, grid, .., output_mask
@@ -307,8 +315,8 @@ constexpr Row kSampling[] = {
     {"replication_pad2d_backward.grad_input", border_backward<Border::Edge>},
     {"replication_pad3d_backward", border_backward<Border::Edge>},
     {"replication_pad3d_backward.grad_input", border_backward<Border::Edge>},
-    {"grid_sampler_2d", sample},
-    {"grid_sampler_3d", sample},
+    {"grid_sampler_2d", sample<2>},
+    {"grid_sampler_3d", sample<3>},
     {"grid_sampler_2d_backward", sample_backward},
     {"grid_sampler_3d_backward", sample_backward},
     {"col2im", fold},

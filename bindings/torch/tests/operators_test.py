@@ -331,5 +331,33 @@ class Operators(unittest.TestCase):
             self.assertEqual(out.tolist(), x.sum(1).tolist())
 
 
+class Found(unittest.TestCase):
+    """What PyTorch's own suites and database found."""
+
+    def test_runs_of_equal_slices(self):
+        x = torch.tensor([[[1, 1], [1, 1], [2, 3]], [[1, 1], [1, 1], [2, 2]]])
+        for given in (x, x.transpose(0, 2)):
+            for dim in range(3):
+                want = torch.unique_consecutive(given, True, True, dim)
+                got = torch.unique_consecutive(given.to("tiny"), True, True, dim)
+                for result, expected in zip(got, want):
+                    self.assertTrue(torch.equal(result.cpu(), expected))
+
+    def test_what_is_written_shares_nothing_with_places_and_values(self):
+        places = torch.tensor([2, 1, 0], device="tiny")
+        values = torch.rand(6, device="tiny")
+        for write in (lambda: places.index_fill_(0, places, 0), lambda: places.index_put_((places,), places.clone()),
+                      lambda: places.put_(places, places.clone()), lambda: places.put_(places.clone(), places),
+                      lambda: values.put_(places, values[:3]), lambda: torch.rand(1, device="tiny").expand(6).put_(places, values[:3])):
+            with self.assertRaisesRegex(RuntimeError, "unsupported operation"):
+                write()
+        self.assertEqual(places.tolist(), [2, 1, 0])
+
+    def test_grids_that_do_not_fit(self):
+        for grid, words in (((2, 4, 4, 2), "same batch size"), ((1, 4, 4, 3), "size 2 in last dimension"), ((1, 4, 4, 4, 3), "4D input")):
+            with self.assertRaisesRegex(RuntimeError, words):
+                torch.grid_sampler_2d(torch.ones(1, 2, 3, 3, device="tiny"), torch.ones(*grid, device="tiny"), 0, 0, False)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -19,10 +19,10 @@ torch.utils.generate_methods_for_privateuse1_backend(for_tensor=True, for_module
                                                      for_storage=True)
 
 from ._module import *  # noqa: E402,F403 - tiny.torch has what torch.tiny has
-from . import _attention, _bags, _composites, _decompositions, _ending, _orders, _parameters  # noqa: E402 - kernels come before what is made of them
+from . import _attention, _bags, _composites, _decompositions, _ending, _orders, _parameters, _sparse  # noqa: E402 - kernels come before what is made of them
 
 _library = _decompositions.register()
-for _made in _attention, _bags, _composites, _orders:
+for _made in _attention, _bags, _composites, _orders, _sparse:
     _made.register(_library)
 _parameters.keep()
 _ending.register()

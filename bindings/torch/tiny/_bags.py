@@ -64,7 +64,8 @@ def embedding_bag_dense_backward(grad, indices, offset2bag, bag_size, maximum_in
 def embedding_bag_backward(grad, indices, offsets, offset2bag, bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode, sparse,
                            per_sample_weights, padding_idx=-1):
     if sparse:
-        raise NotImplementedError("embedding_bag: tensors of device \"tiny\" are strided; sparse=True asks for a sparse gradient")
+        return torch.ops.aten._embedding_bag_sparse_backward(grad, indices, offsets, offset2bag, bag_size, num_weights,
+                                                             scale_grad_by_freq, mode, per_sample_weights, padding_idx)
     return embedding_bag_dense_backward(grad, indices, offset2bag, bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode,
                                         per_sample_weights, padding_idx)
 

@@ -172,6 +172,7 @@ def put_(self, index, source, accumulate=False):
     torch._check(self.dtype == source.dtype, lambda: "put_(): self and source expected to have the same dtype, but got self.dtype = "
                                                      f"{self.dtype} and source.dtype = {source.dtype}")
     torch._check(index.numel() == source.numel(), lambda: "put_(): Expected source and index to have the same number of elements")
+    torch.ops.tiny.refuse_overlap(self, [index, source])
     flat = self.reshape(-1).index_put((index.reshape(-1),), source.reshape(-1), accumulate)
     return self.copy_(flat.view(self.shape))
 
@@ -213,7 +214,7 @@ def _runs(rows, return_inverse, return_counts):
     """The first of each run of equal rows, which run each is in, and how long the runs are; a NaN is a run of its own."""
     count = rows.shape[0]
     begins = torch.ones(count, dtype=torch.bool, device=rows.device)
-    begins[1:] = (rows[1:] != rows[:-1]).view(max(count - 1, 0), rows.shape[1:].numel()).any(1)
+    begins[1:] = (rows[1:] != rows[:-1]).reshape(max(count - 1, 0), rows.shape[1:].numel()).any(1)
     starts = begins.nonzero().squeeze(1)
     run = begins.cumsum(0) - 1 if return_inverse else starts[:0]
     ends = torch.cat((starts[1:], starts.new_full((min(count, 1),), count)))
