@@ -413,7 +413,7 @@ SIZED_CONSTANTS = {
     "row8": np.zeros(8, np.float32), "gates": np.ones((1, 20, 8), np.float32), "states": np.ones((1, 20, 5), np.float32),
     "twice": np.float32([1, 2, 1]), "halves": np.float32([1, 0.5, 1]), "blocks": np.int64([1, 2, -1, 2])}
 
-REFUSED = {"SequenceAt"}
+REFUSED = set()
 
 
 def what_is_said_to_be_supported_compiles():
