@@ -77,6 +77,7 @@ class Estimator {
       for (const UOp& u : topological({&fact, 1}))
         if (u.op() == Op::Range) ranges |= bit(kernel.position(u));
       cut_.push_back(ranges);
+      find_bodies(ranges);
     }
     accesses_.resize(table_.order.size());
     for (const AccessInfo& a : table_.accesses) accesses_[a.place] = &a;
@@ -272,11 +273,36 @@ class Estimator {
     traffic(nest);
   }
 
-  // A value's instructions stand in the code once for each of its copies.
+  // A loop over tiles of unrolled steps, as many as a run says, has a body for each number of steps
+  // that a tile can have (codegen/linearize/balance.h).
+  struct Bodies {
+    RangeSet loop = 0, steps = 0;
+  };
+  void find_bodies(RangeSet fact) {
+    Bodies found{0, fact & unrolled_};
+    for (RangeSet set = fact & loops_; set; set &= set - 1) {
+      const auto i = static_cast<size_t>(std::countr_zero(set));
+      if (!kernel_.ranges[i].range.src(0).is_const()) found.loop |= bit(i);
+    }
+    const auto is_same = [&](const Bodies& b) { return b.loop == found.loop; };
+    if (found.loop && found.steps && std::ranges::none_of(bodies_, is_same))
+      bodies_.push_back(found);
+  }
+
+  // A value's instructions stand in the code once for each of its copies, of which the bodies have
+  // one, two, .. and all.
   void repeat(const Value& v, double instructions) {
     const double copies = product(v.free & unrolled_);
     totals_.copies = std::max(totals_.copies, copies);
-    totals_.code += copies * instructions;
+    double bodies = 1;
+    for (const Bodies& b : bodies_) {
+      const double steps = product(b.steps);
+      if (v.free & b.steps)
+        bodies *= (steps + 1) / 2;
+      else if (v.free & b.loop)
+        bodies *= steps;
+    }
+    totals_.code += copies * bodies * instructions;
   }
 
   // What the loops themselves take.
@@ -753,6 +779,7 @@ class Estimator {
   const Machine& target_;
   const AccessTable table_;
   std::vector<RangeSet> cut_;  // of tiles of which the last does not fit, each with those around it
+  std::vector<Bodies> bodies_;
   std::vector<Closure> closures_;
   // By place:
   std::vector<uint64_t> computed_;           // the closures in whose loops it is computed
