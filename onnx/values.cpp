@@ -211,7 +211,8 @@ LoadedModel::ValuesRun LoadedModel::begin_values(const std::vector<ModelValue>& 
     out.program = values_program(signature);
     out.texts = std::make_unique<RunTexts>();
     out.texts->table = make_ref<Texts>(out.program->texts);
-    out.run = make_ref<TensorRun>(context_, out.program);
+    out.run = take_idle(*out.program);
+    if (!out.run) out.run = make_ref<TensorRun>(context_, out.program);
     out.run->set_cancel(context_->stop().token());
     for (size_t i = 0; i < parts.parts().size(); ++i) {
       const Part& part = parts.parts()[i];
