@@ -276,23 +276,24 @@ HostTensor Importer::host_value_of(const Tensor& tensor, const std::string& what
 }
 
 const HostTensor* Importer::find_decision(const Question& question) const {
-  if (!decisions_) return nullptr;
-  const auto at = std::ranges::find(*decisions_, question, &Decision::question);
-  return at == decisions_->end() ? nullptr : &at->answer;
+  if (!questions_.decisions) return nullptr;
+  const auto at = std::ranges::find(*questions_.decisions, question, &Decision::question);
+  return at == questions_.decisions->end() ? nullptr : &at->answer;
 }
 
 // A question is known again by its node and place when the graph is imported with its answer: what
 // is imported several times, or is not before a loop's round, cannot be told apart.
 bool Importer::may_ask(const Tensor& tensor) {
-  const bool is_askable = asking_.node && std::ranges::none_of(scopes_, &Scope::is_repeated) &&
+  const bool is_askable = questions_.now.node &&
+                          std::ranges::none_of(scopes_, &Scope::is_repeated) &&
                           dependence(tensor).on_steps.empty() && all_const(tensor.shape()) &&
                           product(tensor.shape()).value() <= kAskedElementsMax;
-  has_guessed_ = has_guessed_ || (is_askable && !decisions_);
-  return is_askable && decisions_ && decisions_->size() < kQuestionsMax;
+  questions_.has_guessed = questions_.has_guessed || (is_askable && !questions_.decisions);
+  return is_askable && questions_.decisions && questions_.decisions->size() < kQuestionsMax;
 }
 
 std::optional<HostTensor> Importer::decided(const Tensor& tensor) {
-  const Question question{asking_.node, asking_.questions++};
+  const Question question{questions_.now.node, questions_.now.questions++};
   if (const HostTensor* answer = find_decision(question)) {
     require(answer->dtype == tensor.dtype() && answer->shape == dims_of(tensor), Status::Internal,
             "the answer to another question");
@@ -306,9 +307,9 @@ std::optional<HostTensor> Importer::decided(const Tensor& tensor) {
 
 // Asks for a size that runs compute; returns if it cannot be asked.
 void Importer::ask_size(std::string_view variable) {
-  const auto at = std::ranges::find(asked_sizes_, variable, &AskedSize::variable);
+  const auto at = std::ranges::find(questions_.sizes, variable, &AskedSize::variable);
   const ComputedVariable* size = find_computed(variable);
-  if (at == asked_sizes_.end() || !size || !at->question.node) return;
+  if (at == questions_.sizes.end() || !size || !at->question.node) return;
   const Tensor value(context_, size->value);
   if (may_ask(value)) throw Undecided{at->question, value};
 }
@@ -341,7 +342,7 @@ tiny::Dim Importer::add_size(const Tensor& count, Interval range, bool is_open, 
   require(has_computed_sizes_, Status::Unsupported, "input data decides the size of its result");
   require(on.on_steps.empty(), Status::Unsupported,
           "data decides the size of its result, in a loop");
-  const Question question{asking_.node, asking_.questions++};
+  const Question question{questions_.now.node, questions_.now.questions++};
   if (const HostTensor* answer = find_decision(question)) return integers_of(*answer).at(0);
   // Computed whether or not the branch around is: behind one that is not taken values are any.
   const Tensor none = full(context_, kInt64, {}, 0);
@@ -360,7 +361,7 @@ tiny::Dim Importer::add_size(const Tensor& count, Interval range, bool is_open, 
   const UOp variable = context_->graph().variable(unused, range.lo, range.hi);
   computed_sizes_.push_back({variable, value, is_open});
   const bool is_in_body = std::ranges::any_of(scopes_, &Scope::is_repeated);
-  asked_sizes_.push_back({unused, is_in_body ? Question() : question});
+  questions_.sizes.push_back({unused, is_in_body ? Question() : question});
   return tiny::Dim(variable);
 }
 
@@ -549,8 +550,8 @@ class Restored {
 }  // namespace
 
 void Importer::node(const Node& node) {
-  const Asking outer = std::exchange(asking_, {&node, 0});
-  const Restored restored(asking_, outer);
+  const Asking outer = std::exchange(questions_.now, {&node, 0});
+  const Restored restored(questions_.now, outer);
   std::vector<Value> inputs;
   try {
     const bool has_row = is_known(context_->custom_ops(), node);

@@ -153,9 +153,9 @@ class Importer {
   void in_round(const Tensor& number, const std::function<void()>& make);
 
   // From now on what inputs decide may be asked (Undecided); these are the answers so far.
-  void set_decisions(const std::vector<Decision>* decisions) { decisions_ = decisions; }
+  void set_decisions(const std::vector<Decision>* decisions) { questions_.decisions = decisions; }
   // Whether it went on without an answer, since nobody could be asked.
-  bool has_guessed() const { return has_guessed_; }
+  bool has_guessed() const { return questions_.has_guessed; }
   // The elements of what inputs decide, as a run found them; none if it cannot be asked.
   std::optional<HostTensor> decided(const Tensor& tensor);
 
@@ -183,6 +183,12 @@ class Importer {
   struct AskedSize {
     std::string variable;
     Question question;
+  };
+  struct Questions {
+    const std::vector<Decision>* decisions = nullptr;
+    bool has_guessed = false;
+    Asking now;
+    std::vector<AskedSize> sizes;
   };
 
   bool is_missing(std::string_view name) const;
@@ -224,10 +230,7 @@ class Importer {
   std::vector<UnsupportedNode> unsupported_;
   bool has_computed_sizes_ = false;
   std::vector<ComputedVariable> computed_sizes_;
-  const std::vector<Decision>* decisions_ = nullptr;
-  bool has_guessed_ = false;
-  Asking asking_;
-  std::vector<AskedSize> asked_sizes_;
+  Questions questions_;
   Dependences dependences_;
 };
 
