@@ -18,6 +18,14 @@ namespace {
 constexpr int64_t kFreeMin = 2;
 constexpr int64_t kFreeMax = 4096;
 
+ModelValue::Kind kind_of(const Value& value) {
+  using Kind = ModelValue::Kind;
+  if (value.sequence || value.columns) return Kind::Sequence;
+  if (value.map) return Kind::Map;
+  if (value.is_nothing) return Kind::Nothing;
+  return value.narrow == kTextType ? Kind::Texts : Kind::Tensor;
+}
+
 // The Variables below the dimensions, each once.
 std::vector<UOp> variables_of(const std::vector<Shape>& shapes) {
   std::vector<UOp> sizes;
@@ -59,15 +67,20 @@ std::optional<std::vector<Shape>> LoadedModel::free_shapes(tiny::Graph& graph) c
 }
 
 // Empty if that cannot be told without sizes, without elements, or at all.
-Tensors LoadedModel::inferred_outputs(const Ref<Context>& aside) const {
+std::vector<InferredOutput> LoadedModel::inferred_outputs(const Ref<Context>& aside) const {
   const auto shapes = free_shapes(aside->graph());
   if (!shapes) return {};
   try {
     Weights weights;
     Importer importer(aside, weights);
-    Tensors outputs;
-    for (const Value& value : import(importer, plain_signature(*shapes, {})).outputs)
-      outputs.push_back(value.is_plain() ? value.tensor : Tensor());
+    std::vector<InferredOutput> outputs;
+    const std::vector<Decision> none;
+    Signature signature = plain_signature(*shapes, {});
+    signature.decisions = &none;
+    const Imported imported = import(importer, signature);
+    if (imported.question) return {};
+    for (const Value& value : imported.outputs)
+      outputs.push_back({kind_of(value), value.is_plain() ? value.tensor : Tensor()});
     return outputs;
   } catch (const Error& e) {
     const bool is_about_the_model = e.status() == Status::Unsupported ||
@@ -90,7 +103,11 @@ std::vector<UnsupportedNode> LoadedModel::unsupported(const Ref<Context>& aside)
   Weights weights;
   Importer importer(aside, weights);
   try {
-    import(importer, plain_signature(*shapes, {}));
+    // What follows a question is told by the run that asks it.
+    const std::vector<Decision> none;
+    Signature signature = plain_signature(*shapes, {});
+    signature.decisions = &none;
+    if (import(importer, signature).question) found = importer.unsupported();
   } catch (const FreeDimension&) {
     // A program is made for its number.
   } catch (const Error& e) {
@@ -111,7 +128,11 @@ std::optional<double> LoadedModel::operations(const Ref<Context>& aside) const {
   for (const Ints& shape : fixed_shapes()) shapes.push_back(to_shape(shape));
   Weights weights;
   Importer importer(aside, weights);
-  const Imported imported = import(importer, plain_signature(shapes, {}));
+  const std::vector<Decision> none;
+  Signature signature = plain_signature(shapes, {});
+  signature.decisions = &none;
+  const Imported imported = import(importer, signature);
+  if (imported.question) return std::nullopt;
   std::vector<UOp> roots;
   for (const Tensor& output : flat(imported.outputs)) roots.push_back(output.node());
   for (const ComputedVariable& size : imported.sizes) roots.push_back(size.value);

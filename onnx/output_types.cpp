@@ -63,10 +63,13 @@ const OutputType* OutputTypes::find(size_t index, size_t operators) const {
   return nullptr;
 }
 
-void OutputTypes::keep(const std::vector<Tensor>& outputs, size_t operators) {
+void OutputTypes::keep(const std::vector<InferredOutput>& outputs, size_t operators) {
   auto made = std::make_unique<Inferred>(declared_, operators, nullptr);
-  for (size_t i = 0; i < outputs.size(); ++i)
-    if (!complete_[i] && outputs[i]) fill(made->types[i], outputs[i]);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (complete_[i]) continue;
+    made->types[i].kind = outputs[i].kind;
+    if (outputs[i].tensor) fill(made->types[i], outputs[i].tensor);
+  }
   made->before = last_.load(std::memory_order_relaxed);
   while (!last_.compare_exchange_weak(made->before, made.get(), std::memory_order_acq_rel)) {
   }

@@ -8,13 +8,21 @@
 #include <vector>
 
 #include "onnx/model.h"
+#include "onnx/model_value.h"
 #include "tensor/tensor.h"
 
 namespace tiny::onnx {
 
 struct OutputType {
-  std::optional<DType> dtype;            // none: not known
-  std::optional<std::vector<Dim>> dims;  // none: not even their number
+  std::optional<DType> dtype;                        // none: not known
+  std::optional<std::vector<Dim>> dims;              // none: not even their number
+  ModelValue::Kind kind = ModelValue::Kind::Tensor;  // where the file does not say what it is
+};
+
+// An output of the graph with its free dimensions free.
+struct InferredOutput {
+  ModelValue::Kind kind = ModelValue::Kind::Tensor;
+  Tensor tensor;  // none: nothing follows of its type and shape
 };
 
 class OutputTypes {
@@ -29,7 +37,7 @@ class OutputTypes {
   // operators known; null where nobody has inferred it yet.  It lives as long as this.
   const OutputType* find(size_t index, size_t operators) const;
   // Keeps what follows from the graph: `outputs` is empty where nothing does.
-  void keep(const std::vector<Tensor>& outputs, size_t operators);
+  void keep(const std::vector<InferredOutput>& outputs, size_t operators);
 
  private:
   // A list that only grows.

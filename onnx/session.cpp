@@ -46,14 +46,6 @@ double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// Arguments as a key of programs.
-std::vector<std::string> texts_of(const std::vector<std::optional<HostTensor>>& known) {
-  std::vector<std::string> texts;
-  for (const auto& tensor : known)
-    texts.push_back(tensor ? cat("=", tensor->bytes.text()) : std::string());
-  return texts;
-}
-
 // The dimensions of an input as a part of a message.
 struct Declared {
   const std::vector<Dim>& dims;
@@ -81,9 +73,20 @@ bool may_be_host(const Ints& shape) {
   return shape.size() <= kHostRankMax && element_count(shape, "an input") <= kHostElementsMax;
 }
 
-// ---- Loading.
-
 namespace {
+
+// Arguments, and what was found out of others, as a key of programs.
+std::vector<std::string> texts_of(const std::vector<std::optional<HostTensor>>& known,
+                                  const std::vector<Decision>* decisions) {
+  std::vector<std::string> texts;
+  for (const auto& tensor : known)
+    texts.push_back(tensor ? cat("=", tensor->bytes.text()) : std::string());
+  if (decisions)
+    for (const Decision& d : *decisions) texts.push_back(cat("?", d.answer.bytes.text()));
+  return texts;
+}
+
+// ---- Loading.
 
 // The reader's limits, as the context's options have changed them.
 Limits limits_of(Context& context) {
@@ -278,8 +281,9 @@ bool serves(const TensorProgram& program, const std::vector<Ints>& made,
 }  // namespace
 
 // A program for these sizes: one of its own, or (`shared`) one whose variables reach them.
-Ref<const ModelProgram> LoadedModel::find_program(const Key& wanted, bool shared) {
-  const auto fits = [&](const Key& key, const TensorProgram& program) {
+Ref<const ModelProgram> LoadedModel::find_program(const Key& wanted, bool shared, bool may_ask) {
+  const auto fits = [&](const Key& key, const ModelProgram& program) {
+    if (may_ask ? program.is_guessed : program.question.has_value()) return false;
     if (program.variables.empty() || !shared) return key == wanted;
     return key.known == wanted.known && serves(program, key.shapes, wanted.shapes);
   };
@@ -297,19 +301,22 @@ void LoadedModel::keep(Key key, const Ref<const ModelProgram>& program) {
 }
 
 Ref<const TensorProgram> LoadedModel::compile(const std::vector<Ints>& shapes, const Known& known) {
-  Ref<const ModelProgram> program = exact_program(shapes, known);
+  Ref<const ModelProgram> program = exact_program(shapes, known, nullptr);
   check_plain(*program);
   return program;
 }
 
 Ref<const ModelProgram> LoadedModel::exact_program(const std::vector<Ints>& shapes,
-                                                   const Known& known) {
+                                                   const Known& known,
+                                                   const std::vector<Decision>* decisions) {
   check_shapes(shapes);
-  Key key{shapes, texts_of(known)};
-  if (Ref<const ModelProgram> found = find_program(key, false)) return found;
+  Key key{shapes, texts_of(known, decisions)};
+  if (Ref<const ModelProgram> found = find_program(key, false, decisions)) return found;
   std::vector<Shape> sizes;
   for (const Ints& shape : shapes) sizes.push_back(to_shape(shape));
-  Ref<const ModelProgram> program = make_program(plain_signature(sizes, known), {});
+  Signature signature = plain_signature(sizes, known);
+  signature.decisions = decisions;
+  Ref<const ModelProgram> program = make_program(signature, {});
   keep(std::move(key), program);
   return program;
 }
@@ -325,21 +332,25 @@ void LoadedModel::check_plain(const ModelProgram& program) const {
 
 // The program for a run: one of these very sizes if there is one or if they come again and again.
 Ref<const ModelProgram> LoadedModel::program_for(const std::vector<Ints>& shapes,
-                                                 const Known& known) {
-  Key key{shapes, texts_of(known)};
-  const bool is_new = key != latest_.key;
-  if (is_new) {
-    check_shapes(shapes);
-    learn_names(shapes);
+                                                 const Known& known,
+                                                 const std::vector<Decision>& decisions) {
+  Key key{shapes, texts_of(known, &decisions)};
+  // What a run finds out is no part of what comes again and again.
+  if (decisions.empty()) {
+    const bool is_new = key != latest_.key;
+    if (is_new) {
+      check_shapes(shapes);
+      learn_names(shapes);
+    }
+    latest_.repeats = is_new ? 1 : latest_.repeats + 1;
+    if (is_new) latest_.key = key;
   }
-  latest_.repeats = is_new ? 1 : latest_.repeats + 1;
-  if (is_new) latest_.key = key;
-  if (Ref<const ModelProgram> found = find_program(key, false)) return found;
-  if (latest_.repeats > kRepeatsMax) return exact_program(shapes, known);
-  if (Ref<const ModelProgram> found = find_program(key, true)) return found;
+  if (Ref<const ModelProgram> found = find_program(key, false, true)) return found;
+  if (latest_.repeats > kRepeatsMax) return exact_program(shapes, known, &decisions);
+  if (Ref<const ModelProgram> found = find_program(key, true, true)) return found;
   std::vector<std::string> failed;
-  if (Ref<const ModelProgram> made = symbolic_program(shapes, known, failed)) return made;
-  Ref<const ModelProgram> program = exact_program(shapes, known);
+  if (auto made = symbolic_program(shapes, known, decisions, failed)) return made;
+  Ref<const ModelProgram> program = exact_program(shapes, known, &decisions);
   numbers_.insert(failed.begin(), failed.end());
   return program;
 }
@@ -347,9 +358,10 @@ Ref<const ModelProgram> LoadedModel::program_for(const std::vector<Ints>& shapes
 // Null if no dimension can be a variable; `failed` names those with which something went wrong.
 Ref<const ModelProgram> LoadedModel::symbolic_program(const std::vector<Ints>& shapes,
                                                       const Known& known,
+                                                      const std::vector<Decision>& decisions,
                                                       std::vector<std::string>& failed) {
   while (true) {
-    Key key{shapes, texts_of(known)};
+    Key key{shapes, texts_of(known, &decisions)};
     std::vector<UOp> variables;
     for (const FreeDim& d : free_dims(shapes, known)) {
       if (!d.is_variable) continue;
@@ -373,7 +385,9 @@ Ref<const ModelProgram> LoadedModel::symbolic_program(const std::vector<Ints>& s
       }
     }
     try {
-      Ref<const ModelProgram> program = make_program(plain_signature(sizes, known), variables);
+      Signature signature = plain_signature(sizes, known);
+      signature.decisions = &decisions;
+      Ref<const ModelProgram> program = make_program(signature, variables);
       keep(std::move(key), program);
       return program;
     } catch (const FreeDimension& e) {
@@ -485,7 +499,14 @@ LoadedModel::Imported LoadedModel::import(Importer& importer, const Signature& s
   importer.set_text_table(Tensor(context, table));
   const UOp execution = make_input(*context, kUInt32, 4);
   importer.set_execution(Tensor(context, execution));
-  out.outputs = importer.import(model_.graph, inputs);
+  importer.set_decisions(signature.decisions);
+  try {
+    out.outputs = importer.import(model_.graph, inputs);
+  } catch (const Undecided& undecided) {
+    out.question = undecided.question;
+    out.outputs = {{undecided.value}};
+  }
+  out.is_guessed = importer.has_guessed();
   const auto add = [&](bool is_asked, const UOp& node) {
     if (!is_asked) return int64_t{-1};
     out.nodes.push_back(node);
@@ -518,22 +539,24 @@ Ref<const ModelProgram> LoadedModel::make_program(const Signature& signature,
     out->inputs.push_back(make_port("texts", kInt64, {1}, variables));
     out->inputs.back().number = imported.text_table;
   }
+  out->question = imported.question;
+  out->is_guessed = imported.is_guessed;
   out->texts = imported.texts;
   // Outputs that are the same value share its memory.
   std::vector<UOp> nodes;
   for (size_t i = 0; i < imported.outputs.size(); ++i) {
+    const std::string whole = imported.question ? "question" : output(i).name;
     Tensors leaves;
     const size_t first = out->outputs.size();
     const auto shift = [&](ValueForm& form, const auto& again) -> void {
       form.leaf += first;
       for (ValueForm& part : form.parts) again(part, again);
     };
-    ValueForm& form = out->forms.emplace_back(form_of(imported.outputs[i], leaves, output(i).name));
+    ValueForm& form = out->forms.emplace_back(form_of(imported.outputs[i], leaves, whole));
     shift(form, shift);
     for (size_t k = 0; k < leaves.size(); ++k) {
       const Tensor& t = leaves[k];
-      const std::string name =
-          form.parts.empty() ? output(i).name : cat(output(i).name, "[", k, "]");
+      const std::string name = form.parts.empty() ? whole : cat(whole, "[", k, "]");
       TensorProgram::Port port = make_port(name, t.dtype(), t.shape(), variables);
       if (port.bytes > 0) {
         const auto at = std::find(nodes.begin(), nodes.end(), t.node());
@@ -549,7 +572,7 @@ Ref<const ModelProgram> LoadedModel::make_program(const Signature& signature,
     out->variables.push_back({arg.name, arg.min, arg.max, is_computed});
   }
   out->execution = imported.execution;
-  out->executions = executions_;
+  out->executions = imported.question ? make_ref<ExecutionCount>() : executions_;
   out->import_seconds = now() - start;
   if (!nodes.empty() || !imported.sizes.empty())
     out->compiled =
@@ -596,13 +619,31 @@ Ref<TensorRun> LoadedModel::begin_run(const std::vector<Tensor>& inputs) {
     read(tensor, bytes.data(), static_cast<int64_t>(bytes.size()));
     known[i] = HostTensor{dtype, shapes[i], SharedBytes::own(std::move(bytes))};
   }
-  const Ref<const ModelProgram> program = program_for(shapes, known);
-  check_plain(*program);
-  Ref<TensorRun> run = take_idle(*program);
-  if (!run) run = make_ref<TensorRun>(context_, program);
-  run->set_cancel(context_->stop().token());
-  for (size_t i = 0; i < inputs.size(); ++i) run->set_input(i, inputs[i]);
-  return run;
+  std::vector<Decision> decisions;
+  while (true) {
+    const Ref<const ModelProgram> program = program_for(shapes, known, decisions);
+    check_plain(*program);
+    Ref<TensorRun> run = take_idle(*program);
+    if (!run) run = make_ref<TensorRun>(context_, program);
+    run->set_cancel(context_->stop().token());
+    for (size_t i = 0; i < inputs.size(); ++i) run->set_input(i, inputs[i]);
+    if (!program->question) return run;
+    decisions.push_back(answer(*program, *run));
+    run->let_go();
+    idle_.push_back(std::move(run));
+  }
+}
+
+// What a run finds out before it can have a program.  Random numbers are those that the program
+// draws.
+Decision LoadedModel::answer(const ModelProgram& program, TensorRun& run) const {
+  program.executions->begin(executions_->upcoming());
+  run.execute(context_->stop());
+  const TensorProgram::Port& port = run.output_ports().at(0);
+  std::vector<std::byte> bytes(
+      static_cast<size_t>(element_count(port.shape, "what decides a shape") * port.dtype.bytes()));
+  if (!bytes.empty()) run.read_output(0, bytes.data());
+  return {*program.question, {port.dtype, port.shape, SharedBytes::own(std::move(bytes))}};
 }
 
 std::vector<Tensor> LoadedModel::outputs_of(const TensorRun& run) const {

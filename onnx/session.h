@@ -50,6 +50,10 @@ class ModelProgram : public TensorProgram {
   Ref<const Texts> texts;        // of its constants
   // Whether it has one input more than the model: where the run's texts are (int64 [1]).
   bool looks_into_texts = false;
+  // What its one output answers, where a run has to before it can have a program.
+  std::optional<Question> question;
+  // Made for who has one program for everything, in place of what a run would ask.
+  bool is_guessed = false;
 };
 
 class LoadedModel : public RefCounted {
@@ -157,6 +161,8 @@ class LoadedModel : public RefCounted {
   struct Signature {
     std::vector<Leaf> leaves;
     std::vector<ValueForm> inputs;
+    // What runs have found out; null: nobody can be asked.
+    const std::vector<Decision>* decisions = nullptr;
   };
   // The graph for inputs of a signature, built anew.
   struct Imported {
@@ -165,8 +171,10 @@ class LoadedModel : public RefCounted {
     Values outputs;
     std::vector<ComputedVariable> sizes;  // that runs compute
     Ref<const Texts> texts;
-    int64_t text_table = -1;  // where runs have their texts, as `execution`
-    int64_t execution = -1;   // what numbers executions, among `nodes`, if anything asks
+    int64_t text_table = -1;           // where runs have their texts, as `execution`
+    std::optional<Question> question;  // what is to be known first; its answer is the only output
+    bool is_guessed = false;
+    int64_t execution = -1;  // what numbers executions, among `nodes`, if anything asks
   };
   // Of the latest run, and how many in a row had it.
   struct Latest {
@@ -176,13 +184,14 @@ class LoadedModel : public RefCounted {
 
   void index_inputs();
   void list_metadata();
-  Tensors inferred_outputs(const Ref<Context>& aside) const;
+  std::vector<InferredOutput> inferred_outputs(const Ref<Context>& aside) const;
   std::optional<std::vector<Shape>> free_shapes(tiny::Graph& graph) const;
   Importer importer();
   Signature plain_signature(const std::vector<Shape>& shapes, const Known& known) const;
   Imported import(Importer& importer, const Signature& signature) const;
   void check_plain(const ModelProgram& program) const;
   Ref<const ModelProgram> values_program(const Signature& signature);
+  Decision answer(const ModelProgram& program, TensorRun& run) const;
   static void bind_texts(const ModelProgram& program, TensorRun& run, RunTexts& texts);
   std::vector<Tensor> outputs_of(const TensorRun& run) const;
   void check_shapes(const std::vector<Ints>& shapes) const;
@@ -194,11 +203,14 @@ class LoadedModel : public RefCounted {
   void learn_names(const std::vector<Ints>& shapes);
   std::vector<FreeDim> free_dims(const std::vector<Ints>& shapes, const Known& known) const;
   Ref<TensorRun> take_idle(const TensorProgram& program);
-  Ref<const ModelProgram> find_program(const Key& wanted, bool shared);
+  Ref<const ModelProgram> find_program(const Key& wanted, bool shared, bool may_ask);
   void keep(Key key, const Ref<const ModelProgram>& program);
-  Ref<const ModelProgram> exact_program(const std::vector<Ints>& shapes, const Known& known);
-  Ref<const ModelProgram> program_for(const std::vector<Ints>& shapes, const Known& known);
+  Ref<const ModelProgram> exact_program(const std::vector<Ints>& shapes, const Known& known,
+                                        const std::vector<Decision>* decisions);
+  Ref<const ModelProgram> program_for(const std::vector<Ints>& shapes, const Known& known,
+                                      const std::vector<Decision>& decisions);
   Ref<const ModelProgram> symbolic_program(const std::vector<Ints>& shapes, const Known& known,
+                                           const std::vector<Decision>& decisions,
                                            std::vector<std::string>& failed);
 
   Ref<Context> context_;

@@ -170,7 +170,9 @@ Ref<const ModelProgram> LoadedModel::values_program(const Signature& signature) 
     key.shapes.push_back(const_dims(leaf.shape));
     key.known.push_back(leaf.known ? cat("=", leaf.known->bytes.text()) : std::string());
   }
-  if (Ref<const ModelProgram> found = find_program(key, false)) return found;
+  for (const Decision& decision : *signature.decisions)
+    key.known.push_back(cat("?", decision.answer.bytes.text()));
+  if (Ref<const ModelProgram> found = find_program(key, false, true)) return found;
   Ref<const ModelProgram> program = make_program(signature, {});
   keep(std::move(key), program);
   return program;
@@ -202,20 +204,28 @@ LoadedModel::ValuesRun LoadedModel::begin_values(const std::vector<ModelValue>& 
       leaf.known =
           HostTensor{part.dtype, part.shape, SharedBytes::own(bytes_of(part.value.tensor))};
   }
-  ValuesRun out;
-  out.program = values_program(signature);
-  out.texts = std::make_unique<RunTexts>();
-  out.texts->table = make_ref<Texts>(out.program->texts);
-  out.run = make_ref<TensorRun>(context_, out.program);
-  out.run->set_cancel(context_->stop().token());
-  for (size_t i = 0; i < parts.parts().size(); ++i) {
-    const Part& part = parts.parts()[i];
-    const bool is_text = part.value.kind == Kind::Texts;
-    out.run->set_input(
-        i, is_text ? numbers_of(context_, part.value, *out.texts->table) : part.value.tensor);
+  std::vector<Decision> decisions;
+  signature.decisions = &decisions;
+  while (true) {
+    ValuesRun out;
+    out.program = values_program(signature);
+    out.texts = std::make_unique<RunTexts>();
+    out.texts->table = make_ref<Texts>(out.program->texts);
+    out.run = take_idle(*out.program);
+    if (!out.run) out.run = make_ref<TensorRun>(context_, out.program);
+    out.run->set_cancel(context_->stop().token());
+    for (size_t i = 0; i < parts.parts().size(); ++i) {
+      const Part& part = parts.parts()[i];
+      const bool is_text = part.value.kind == Kind::Texts;
+      out.run->set_input(
+          i, is_text ? numbers_of(context_, part.value, *out.texts->table) : part.value.tensor);
+    }
+    bind_texts(*out.program, *out.run, *out.texts);
+    if (!out.program->question) return out;
+    decisions.push_back(answer(*out.program, *out.run));
+    out.run->let_go();
+    idle_.push_back(std::move(out.run));
   }
-  bind_texts(*out.program, *out.run, *out.texts);
-  return out;
 }
 
 std::vector<ModelValue> LoadedModel::end_values(ValuesRun run) {
@@ -223,6 +233,8 @@ std::vector<ModelValue> LoadedModel::end_values(ValuesRun run) {
   const Whole whole(context_, *run.texts->table, tensors);
   std::vector<ModelValue> out;
   for (const ValueForm& form : run.program->forms) out.push_back(whole.value(form));
+  run.run->let_go();
+  idle_.push_back(std::move(run.run));
   return out;
 }
 

@@ -343,7 +343,11 @@ void Session::bind(tiny_run* run) const {
 }
 
 void Session::execute() {
-  if (run_) return check(execute(run_.get()), model_.path());
+  if (run_) {
+    const tiny_status status = execute(run_.get());
+    if (status != TINY_ERROR_UNSUPPORTED) return check(status, model_.path());
+    run_.reset();  // a branch that the program has not, a run of the model has
+  }
   ++executions_;
   std::vector<tiny_tensor*> inputs, results(model_.outputs().size());
   for (const Tensor& input : inputs_) inputs.push_back(input.get());

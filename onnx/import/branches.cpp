@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "engine/custom_op.h"
+#include "onnx/import/host_value.h"
 #include "onnx/import/import.h"
 #include "tensor/control.h"
 #include "tensor/create.h"
@@ -114,10 +115,14 @@ Tensors chosen_branch(Call& c) {
   if (yes && no) {
     c.check(yes->size() == no->size(), "its branches have ", yes->size(), " and ", no->size(),
             " outputs");
+    if (!are_alike(*yes, *no) || !are_of_one_kind(flat(*yes), flat(*no)))
+      if (const auto taken = c.importer().decided(cast(condition, kInt64)))
+        return give(c, integers_of(*taken).at(0) != 0 ? *yes : *no);
     if (!are_alike(*yes, *no))
       c.unsupported(
           "its condition depends on input data and its branches differ in kind or length");
-    // What follows is built for one of them: for that which does less, and so leaves more as it is.
+    // Who can ask nobody builds what follows for one of them: for that which does less, and so
+    // leaves more as it is.
     if (!are_of_one_kind(flat(*yes), flat(*no))) {
       const bool is_first = first.nodes.size() < second.nodes.size();
       (is_first ? why_not_no : why_not_yes) =

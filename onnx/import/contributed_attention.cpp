@@ -331,7 +331,11 @@ Tensors import_group_query_attention(Call& c) {
     const Tensor more = permute(made, {0, 2, 1, 3});
     if (!c.has(past) || kept.is(0)) return more;
     const tiny::Dim missing = maximum(kept, total_max) - kept;
-    const Tensor room = pad(c.in(past), {0, 0, 0, 0}, {0, 0, missing, 0});
+    // What stands behind the new ones belongs to nobody, and is 0.
+    const Tensor all = pad(c.in(past), {0, 0, 0, 0}, {0, 0, missing, 0});
+    const Tensor place = positions(c.context(), kInt64, all.shape()[2], 2, 4);
+    const Tensor is_past = less(place, reshape(start, {batch, 1, 1, 1}));
+    const Tensor room = where(is_past, all, number(all, 0));
     return scatter_slices(room, more, start, 2, false);
   };
   heads = {permute(heads.q, {0, 2, 1, 3}), present(3, heads.k), present(4, heads.v)};

@@ -237,14 +237,23 @@ Values loop_of_branches(Call& c, const Loop& loop, int64_t most) {
   return state;
 }
 
+Values unrolled_loop(Call& c, const Loop& loop, int64_t rounds);
+
 // A loop whose rounds the run counts.
 Values counted_loop(Call& c, const Loop& loop) {
   const int64_t most = most_rounds(c);
-  if (most < 1 || most > kBranchedRoundsMax) return loop_in_run(c, loop, true);
+  const bool is_few = most >= 1 && most <= kBranchedRoundsMax;
   std::optional<Values> made;
   std::string failure;
   c.importer().attempt([&] { made = loop_in_run(c, loop, true); }, failure);
-  return made ? *made : loop_of_branches(c, loop, most);
+  if (!made && is_few)
+    c.importer().attempt([&] { made = loop_of_branches(c, loop, most); }, failure);
+  if (made) return *made;
+  // Rounds of any kind, once their number is known.
+  if (c.has(0) && !c.known(0) && (!c.has(1) || c.known(1)))
+    if (const auto rounds = c.importer().decided(reshape(c.in(0), Shape())))
+      return unrolled_loop(c, loop, c.has(1) && c.integer(1) == 0 ? 0 : integers_of(*rounds).at(0));
+  c.unsupported(failure);
 }
 
 // A loop of more rounds than are unrolled; none where its body needs to know of its round what only

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "base/error.h"
 #include "base/nearest.h"
@@ -31,6 +32,10 @@ namespace {
 constexpr int64_t kFoldedMax = 1024;
 // What is computed for a shape operand that is known only now.
 constexpr int64_t kHostMax = int64_t{1} << 20;
+// What inputs decide is asked for programs: so many elements, so many times for one.  Each answer
+// is a part of a program's key, and costs an import and a run.
+constexpr int64_t kAskedElementsMax = 1024;
+constexpr size_t kQuestionsMax = 64;
 // Constants of at most this many bytes are copied.
 constexpr int64_t kCopiedMax = 16384;
 
@@ -256,13 +261,57 @@ HostTensor Importer::host_value_of(const Tensor& tensor, const std::string& what
       if (auto value = numbers_of(*elements, tensor)) return std::move(*value);
     throw_free({&tensor.node(), 1}, what);
   }
-  require(!on.on_data(), Status::Unsupported, what, " decides a shape and depends on input data");
+  if (on.on_data()) {
+    auto answer = decided(tensor);
+    require(answer.has_value(), Status::Unsupported, what,
+            " decides a shape and depends on input data");
+    return std::move(*answer);
+  }
   const Ints shape = dims_of(tensor);
   const int64_t count = element_count(shape, "a shape operand");
   const HostRoom room(*context_, count, tensor.dtype().bytes());
   std::vector<std::byte> bytes(static_cast<size_t>(count * tensor.dtype().bytes()));
   read(*context_, tensor.node(), bytes.data(), static_cast<int64_t>(bytes.size()));
   return HostTensor{tensor.dtype(), shape, SharedBytes::own(std::move(bytes))};
+}
+
+const HostTensor* Importer::find_decision(const Question& question) const {
+  if (!questions_.decisions) return nullptr;
+  const auto at = std::ranges::find(*questions_.decisions, question, &Decision::question);
+  return at == questions_.decisions->end() ? nullptr : &at->answer;
+}
+
+// A question is known again by its node and place when the graph is imported with its answer: what
+// is imported several times, or is not before a loop's round, cannot be told apart.
+bool Importer::may_ask(const Tensor& tensor) {
+  const bool is_askable = questions_.now.node &&
+                          std::ranges::none_of(scopes_, &Scope::is_repeated) &&
+                          dependence(tensor).on_steps.empty() && all_const(tensor.shape()) &&
+                          product(tensor.shape()).value() <= kAskedElementsMax;
+  questions_.has_guessed = questions_.has_guessed || (is_askable && !questions_.decisions);
+  return is_askable && questions_.decisions && questions_.decisions->size() < kQuestionsMax;
+}
+
+std::optional<HostTensor> Importer::decided(const Tensor& tensor) {
+  const Question question{questions_.now.node, questions_.now.questions++};
+  if (const HostTensor* answer = find_decision(question)) {
+    require(answer->dtype == tensor.dtype() && answer->shape == dims_of(tensor), Status::Internal,
+            "the answer to another question");
+    return *answer;
+  }
+  if (!may_ask(tensor)) return std::nullopt;
+  // Behind a branch that is not taken values are any.
+  const Tensor value = guard_ ? where(guard_, tensor, tiny::number_int(tensor, 0)) : tensor;
+  throw Undecided{question, contiguous(value)};
+}
+
+// Asks for a size that runs compute; returns if it cannot be asked.
+void Importer::ask_size(std::string_view variable) {
+  const auto at = std::ranges::find(questions_.sizes, variable, &AskedSize::variable);
+  const ComputedVariable* size = find_computed(variable);
+  if (at == questions_.sizes.end() || !size || !at->question.node) return;
+  const Tensor value(context_, size->value);
+  if (may_ask(value)) throw Undecided{at->question, value};
 }
 
 // The number of elements that `count` (int64, one element) will say, at most `most`.
@@ -293,6 +342,8 @@ tiny::Dim Importer::add_size(const Tensor& count, Interval range, bool is_open, 
   require(has_computed_sizes_, Status::Unsupported, "input data decides the size of its result");
   require(on.on_steps.empty(), Status::Unsupported,
           "data decides the size of its result, in a loop");
+  const Question question{questions_.now.node, questions_.now.questions++};
+  if (const HostTensor* answer = find_decision(question)) return integers_of(*answer).at(0);
   // Computed whether or not the branch around is: behind one that is not taken values are any.
   const Tensor none = full(context_, kInt64, {}, 0);
   const UOp value =
@@ -309,6 +360,8 @@ tiny::Dim Importer::add_size(const Tensor& count, Interval range, bool is_open, 
     unused = cat(name, '\'', number);
   const UOp variable = context_->graph().variable(unused, range.lo, range.hi);
   computed_sizes_.push_back({variable, value, is_open});
+  const bool is_in_body = std::ranges::any_of(scopes_, &Scope::is_repeated);
+  questions_.sizes.push_back({unused, is_in_body ? Question() : question});
   return tiny::Dim(variable);
 }
 
@@ -478,7 +531,27 @@ void Importer::call(const Node& node, std::vector<Value> inputs) {
   }
 }
 
+namespace {
+
+// Gives a value back what it was, also where an error ends it.
+template <class T>
+class Restored {
+ public:
+  Restored(T& value, T before) : value_(value), before_(std::move(before)) {}
+  Restored(const Restored&) = delete;
+  Restored& operator=(const Restored&) = delete;
+  ~Restored() { value_ = before_; }
+
+ private:
+  T& value_;
+  T before_;
+};
+
+}  // namespace
+
 void Importer::node(const Node& node) {
+  const Asking outer = std::exchange(questions_.now, {&node, 0});
+  const Restored restored(questions_.now, outer);
   std::vector<Value> inputs;
   try {
     const bool has_row = is_known(context_->custom_ops(), node);
@@ -503,6 +576,7 @@ void Importer::node(const Node& node) {
     call(node, inputs);
   } catch (const FreeDimension& e) {
     if (!are_computed(e.variables())) throw;
+    for (const std::string& variable : e.variables()) ask_size(variable);
     note(node, inputs, cat(e.message(), ", a size that input data decides"));
   } catch (const Error& e) {
     // Shapes that sizes make too large which nothing bounds are no fault of the model.
@@ -510,6 +584,9 @@ void Importer::node(const Node& node) {
                             std::ranges::any_of(computed_sizes_, &ComputedVariable::is_open);
     if (e.status() != Status::Unsupported && !is_of_open)
       throw e.at(describe(node)).in_node(label_of(node));
+    if (is_of_open)
+      for (const ComputedVariable& size : computed_sizes_)
+        if (size.is_open) ask_size(size.variable.variable_arg().name);
     note(node, inputs, e.message());
   }
 }
@@ -568,6 +645,7 @@ Values Importer::subgraph(const Graph& graph, const Values& inputs) {
   require(inputs.size() == graph.inputs.size(), Status::InvalidModel, "its graph takes ",
           graph.inputs.size(), " inputs and gets ", inputs.size());
   enter(graph);
+  scopes_.back().is_repeated = !graph.inputs.empty();  // a branch takes none
   for (size_t i = 0; i < inputs.size(); ++i) {
     Value value = inputs[i];
     if (const Tensor& tensor = inputs[i].tensor) {

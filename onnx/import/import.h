@@ -55,6 +55,24 @@ class Weights {
   std::map<const std::byte*, Ref<Storage>> storages_;
 };
 
+// What inputs' elements decide and a program cannot be made without: asked in this node, as its
+// `place`th question.
+struct Question {
+  const Node* node = nullptr;
+  int64_t place = 0;
+  bool operator==(const Question&) const = default;
+};
+struct Decision {
+  Question question;
+  HostTensor answer;
+};
+// Thrown by an import that asks: a program that computes `value` finds the answer.  No Error, since
+// nothing but who makes programs may go on after it.
+struct Undecided {
+  Question question;
+  Tensor value;
+};
+
 // An input of the graph.
 struct ImportInput {
   std::string name;
@@ -134,6 +152,13 @@ class Importer {
   // What `make` draws is drawn in the round of this number (one integer) of a loop.
   void in_round(const Tensor& number, const std::function<void()>& make);
 
+  // From now on what inputs decide may be asked (Undecided); these are the answers so far.
+  void set_decisions(const std::vector<Decision>* decisions) { questions_.decisions = decisions; }
+  // Whether it went on without an answer, since nobody could be asked.
+  bool has_guessed() const { return questions_.has_guessed; }
+  // The elements of what inputs decide, as a run found them; none if it cannot be asked.
+  std::optional<HostTensor> decided(const Tensor& tensor);
+
   // From now on sizes may be what runs compute: Variables, which whoever makes a program of the
   // graph gives to it.
   void allow_computed_sizes() { has_computed_sizes_ = true; }
@@ -147,6 +172,23 @@ class Importer {
     std::map<std::string_view, Value> values;
     std::map<std::string_view, const TensorData*> initializers;
     std::map<std::string_view, std::string> missing;  // values of nodes not imported
+    bool is_repeated = false;                         // a body, imported for several rounds
+  };
+  // The node that is imported, and how much it has asked and could have asked.
+  struct Asking {
+    const Node* node = nullptr;
+    int64_t questions = 0;
+  };
+  // A size that runs compute, as a question.
+  struct AskedSize {
+    std::string variable;
+    Question question;
+  };
+  struct Questions {
+    const std::vector<Decision>* decisions = nullptr;
+    bool has_guessed = false;
+    Asking now;
+    std::vector<AskedSize> sizes;
   };
 
   bool is_missing(std::string_view name) const;
@@ -156,6 +198,9 @@ class Importer {
   void call(const Node& node, std::vector<Value> inputs);
   Tensors results(const Node& node, Call& call);
   Value folded(const Tensor& tensor, bool inputs_known);
+  const HostTensor* find_decision(const Question& question) const;
+  bool may_ask(const Tensor& tensor);
+  void ask_size(std::string_view variable);
   tiny::Dim add_size(const Tensor& count, Interval range, bool is_open, const Node& node);
   const ComputedVariable* find_computed(std::string_view variable) const;
   bool are_computed(const std::vector<std::string>& variables) const;
@@ -185,6 +230,7 @@ class Importer {
   std::vector<UnsupportedNode> unsupported_;
   bool has_computed_sizes_ = false;
   std::vector<ComputedVariable> computed_sizes_;
+  Questions questions_;
   Dependences dependences_;
 };
 

@@ -89,7 +89,11 @@ Tensor post_transformed(const Call& call, const Tensor& scores) {
 
 Tensor both_scores(const Call& call, const Tensor& score, bool is_share) {
   const PostTransform transform = transform_of(call);
-  if (transform == PostTransform::Probit) call.unsupported("PROBIT of one score for two classes");
+  // The first class has it, and the second none.
+  if (transform == PostTransform::Probit)
+    return concat(Tensors{post_transformed(score, transform),
+                          full(score.context_ref(), score.dtype(), score.shape(), 0)},
+                  1);
   const bool is_logistic = transform == PostTransform::Logistic;
   if (is_share && !is_logistic) return concat(Tensors{number(score, 1) - score, score}, 1);
   const Tensor both = concat(Tensors{neg(score), score}, 1);

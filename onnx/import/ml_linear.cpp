@@ -240,8 +240,10 @@ Tensors import_svm_classifier(Call& c) {
     const Tensor shares = pair_probabilities(c, scores, classes);
     return labels.of(votes(scores, classes), post_transformed(c, shares));
   }
-  const Tensor shown =
-      classes == 2 ? both_scores(c, scores[0], false) : post_transformed(c, concat(scores, 1));
+  // Of two classes shares are what a softmax asks for, in onnxruntime.
+  const std::string transform = c.text_attr("post_transform", "NONE");
+  const Tensor shown = classes == 2 ? both_scores(c, scores[0], transform.starts_with("SOFTMAX"))
+                                    : post_transformed(c, concat(scores, 1));
   return labels.of(votes(scores, classes), shown);
 }
 

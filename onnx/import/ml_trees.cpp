@@ -213,16 +213,6 @@ int64_t target_count(const Call& c) {
   return targets;
 }
 
-Tensors import_tree_regressor(Call& c) {
-  const Tensor x = cast(c.in(0), computed_dtype(c.in(0)));
-  const int64_t targets = target_count(c);
-  const Tensor y =
-      aggregated(c, x, named_trees(c, "target"), targets,
-                 named_attr<Aggregate>(c, "aggregate_function", "SUM", kAggregates), x.dtype());
-  const Tensor moved = with_base(c, y, reals_attr(c, "base_values"), targets);
-  return {cast(post_transformed(c, moved), kFloat32)};
-}
-
 // Whether each leaf of some tree counts for the target, so that every row has a score of it.
 bool is_always_counted(const Trees& t, int64_t target) {
   std::vector<uint8_t> counts(t.forest.feature.size(), 0);
@@ -243,17 +233,37 @@ bool is_always_counted(const Trees& t, int64_t target) {
   });
 }
 
-// Scores to choose a class by: one that no leaf of a row counts for is not chosen.
-Tensor choosable(const Call& c, const Tensor& x, const Trees& t, const Tensor& scores) {
-  const int64_t classes = dim_of(scores, 1);
+// The scores, with another number where no leaf of a row counts.
+Tensor where_counted(const Call& c, const Tensor& x, const Trees& t, const Tensor& scores,
+                     double other) {
+  const int64_t targets = dim_of(scores, 1);
   bool all = true;
-  for (int64_t i = 0; all && i < classes; ++i) all = is_always_counted(t, i);
+  for (int64_t i = 0; all && i < targets; ++i) all = is_always_counted(t, i);
   if (all) return scores;
   Trees ones = t;
   std::ranges::fill(ones.weights.weight, 1);
-  const Tensor counts = aggregated(c, x, ones, classes, Aggregate::Sum, x.dtype());
-  const Tensor low = number(scores, -std::numeric_limits<double>::infinity());
-  return where(greater(counts, number(counts, 0)), scores, low);
+  const Tensor counts = aggregated(c, x, ones, targets, Aggregate::Sum, x.dtype());
+  return where(greater(counts, number(counts, 0)), scores, number(scores, other));
+}
+
+// Scores to choose a class by: one that no leaf of a row counts for is not chosen.
+Tensor choosable(const Call& c, const Tensor& x, const Trees& t, const Tensor& scores) {
+  return where_counted(c, x, t, scores, -std::numeric_limits<double>::infinity());
+}
+
+// As onnxruntime has it: of several targets one that no leaf of a row counts for is 0, and has no
+// base value either.
+Tensors import_tree_regressor(Call& c) {
+  const Tensor x = cast(c.in(0), computed_dtype(c.in(0)));
+  const int64_t targets = target_count(c);
+  const Trees t = named_trees(c, "target");
+  const Tensor y =
+      aggregated(c, x, t, targets,
+                 named_attr<Aggregate>(c, "aggregate_function", "SUM", kAggregates), x.dtype());
+  const std::vector<double> base = reals_attr(c, "base_values");
+  const Tensor moved = targets == 1 ? with_base(c, where_counted(c, x, t, y, 0), base, 1)
+                                    : where_counted(c, x, t, with_base(c, y, base, targets), 0);
+  return {cast(post_transformed(c, moved), kFloat32)};
 }
 
 // Two classes whose trees count for one of them alone have the scores of that one.
@@ -381,8 +391,10 @@ Tensors import_tree_ensemble(Call& c) {
   c.check(aggregate >= 0 && aggregate <= 3, "the attribute aggregate_function is ", aggregate);
   const int64_t transform = c.attr("post_transform", 0);
   c.check(transform >= 0 && transform <= 4, "the attribute post_transform is ", transform);
-  const Tensor y = aggregated(c, x, ensemble_trees(c), target_count(c),
-                              static_cast<Aggregate>(aggregate), x.dtype());
+  const Trees t = ensemble_trees(c);
+  const Tensor y = where_counted(
+      c, x, t, aggregated(c, x, t, target_count(c), static_cast<Aggregate>(aggregate), x.dtype()),
+      0);
   constexpr PostTransform kNumbered[] = {PostTransform::None, PostTransform::Softmax,
                                          PostTransform::Logistic, PostTransform::SoftmaxZero,
                                          PostTransform::Probit};

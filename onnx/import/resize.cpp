@@ -35,15 +35,29 @@ constexpr Named<AspectRatio> kPolicies[] = {{"stretch", AspectRatio::Stretch},
                                             {"not_larger", AspectRatio::NotLarger},
                                             {"not_smaller", AspectRatio::NotSmaller}};
 
-// Version 10: asymmetric coordinates, the element below.
+// Version 10: asymmetric coordinates; the element below, and above it along axes that shrink.
 Tensors import_resize_10(Call& c) {
   const Tensor& x = c.in(0);
   c.importer().require_found(x.shape());
   ResizeOptions options;
   options.mode = named_attr<Interpolation>(c, "mode", "nearest", std::span(kModes).first(2));
   options.coordinates = Coordinates::Asymmetric;
-  options.nearest_mode = NearestMode::Floor;
-  return {resize_by(x, every_axis(x.rank()), c.reals(1), options)};
+  const std::vector<double> scales = c.reals(1);
+  c.check(std::ssize(scales) == x.rank(), scales.size(), " scales of ", x.rank(), " axes");
+  Tensor out = x;
+  for (const bool shrinks : {true, false}) {
+    Ints axes;
+    std::vector<double> own;
+    for (const int64_t axis : every_axis(x.rank())) {
+      const double scale = scales[static_cast<size_t>(axis)];
+      if ((scale < 1) != shrinks) continue;
+      axes.push_back(axis);
+      own.push_back(scale);
+    }
+    options.nearest_mode = shrinks ? NearestMode::Ceil : NearestMode::Floor;
+    if (!axes.empty()) out = resize_by(out, axes, own, options);
+  }
+  return {out};
 }
 
 // Where a run finds sizes of a picture that keeps its proportions, it finds the scale and what

@@ -71,6 +71,12 @@ const char* name_of_dim(const std::string& port, const std::vector<tiny::onnx::D
   return shape[axis].name.c_str();
 }
 
+tiny_kind kind_of(tiny::onnx::ModelValue::Kind kind) {
+  constexpr tiny_kind kKinds[] = {TINY_KIND_TENSOR, TINY_KIND_TEXTS, TINY_KIND_SEQUENCE,
+                                  TINY_KIND_MAP, TINY_KIND_OPTIONAL};
+  return kKinds[static_cast<size_t>(kind)];
+}
+
 tiny_kind kind_of(const tiny::onnx::ValueType& type) {
   using Kind = tiny::onnx::ValueType::Kind;
   switch (type.kind) {
@@ -274,8 +280,12 @@ tiny_status tiny_model_input_kind(const tiny_model* model, size_t index, tiny_ki
 }
 
 tiny_status tiny_model_output_kind(const tiny_model* model, size_t index, tiny_kind* out) {
-  return ask(__func__, model, out, tiny_kind{0}, [&](const LoadedModel& m) {
-    return kind_of(m.output(checked_index(index, m.output_count(), "outputs")).type);
+  return tiny::answer(__func__, out, model, "model", [&](const tiny_model& m) {
+    const size_t place = checked_index(index, m.value->output_count(), "outputs");
+    const tiny::onnx::ValueType& type = m.value->output(place).type;
+    using Kind = tiny::onnx::ValueType::Kind;
+    const bool is_said = type.kind != Kind::None && (type.kind != Kind::Tensor || type.elem_type);
+    return is_said ? kind_of(type) : kind_of(type_of_output(m, place).kind);
   });
 }
 

@@ -76,7 +76,7 @@ class Estimator {
       RangeSet ranges = 0;
       for (const UOp& u : topological({&fact, 1}))
         if (u.op() == Op::Range) ranges |= bit(kernel.position(u));
-      cut_.push_back(ranges);
+      cut_.push_back({ranges, bodies_of(ranges)});
     }
     accesses_.resize(table_.order.size());
     for (const AccessInfo& a : table_.accesses) accesses_[a.place] = &a;
@@ -272,11 +272,43 @@ class Estimator {
     traffic(nest);
   }
 
-  // A value's instructions stand in the code once for each of its copies.
+  // A loop over tiles of unrolled steps, as many as a run says, has a body for each number of steps
+  // that a tile can have (codegen/linearize/balance.h).
+  struct Bodies {
+    RangeSet loop = 0, steps = 0;
+  };
+  // A tile of which the last does not fit, with those around it.
+  struct CutTile {
+    RangeSet ranges = 0;
+    Bodies bodies;
+  };
+  // Of one fact of several about the same loop; none of the others.
+  Bodies bodies_of(RangeSet fact) const {
+    Bodies found{0, fact & unrolled_};
+    for (RangeSet set = fact & loops_; set; set &= set - 1) {
+      const auto i = static_cast<size_t>(std::countr_zero(set));
+      if (!kernel_.ranges[i].range.src(0).is_const()) found.loop |= bit(i);
+    }
+    const auto is_same = [&](const CutTile& c) { return c.bodies.loop == found.loop; };
+    const bool is_new = found.loop && found.steps && std::ranges::none_of(cut_, is_same);
+    return is_new ? found : Bodies();
+  }
+
+  // A value's instructions stand in the code once for each of its copies, of which the bodies have
+  // one, two, .. and all.
   void repeat(const Value& v, double instructions) {
     const double copies = product(v.free & unrolled_);
     totals_.copies = std::max(totals_.copies, copies);
-    totals_.code += copies * instructions;
+    double bodies = 1;
+    for (const CutTile& tile : cut_) {
+      const Bodies& b = tile.bodies;
+      const double steps = product(b.steps);
+      if (v.free & b.steps)
+        bodies *= (steps + 1) / 2;
+      else if (v.free & b.loop)
+        bodies *= steps;
+    }
+    totals_.code += copies * bodies * instructions;
   }
 
   // What the loops themselves take.
@@ -442,7 +474,7 @@ class Estimator {
       const Interval all = bounds(index);
       // The last of a range's tiles is walked apart.
       const bool is_tile =
-          std::ranges::any_of(cut_, [&](RangeSet of) { return (of & ~free) == 0; });
+          std::ranges::any_of(cut_, [&](const CutTile& c) { return (c.ranges & ~free) == 0; });
       if (all.lo < 0 || (all.hi >= view.shape[i] && !is_tile)) return true;
     }
     return false;
@@ -508,7 +540,8 @@ class Estimator {
   }
   // Whether it is of tiles of which the last does not fit, and that number fewer.
   bool is_cut(size_t range, double tiles) const {
-    return std::ranges::any_of(cut_, [&](RangeSet ranges) {
+    return std::ranges::any_of(cut_, [&](const CutTile& tile) {
+      const RangeSet ranges = tile.ranges;
       return (ranges & bit(range)) && product(ranges & ~bit(range)) < tiles;
     });
   }
@@ -742,7 +775,7 @@ class Estimator {
   const Kernel& kernel_;
   const Machine& target_;
   const AccessTable table_;
-  std::vector<RangeSet> cut_;  // of tiles of which the last does not fit, each with those around it
+  std::vector<CutTile> cut_;
   std::vector<Closure> closures_;
   // By place:
   std::vector<uint64_t> computed_;           // the closures in whose loops it is computed

@@ -24,6 +24,14 @@ class ExecutionCount : public RefCounted {
   ExecutionNumber next() {
     return {seed_.load(std::memory_order_relaxed), next_.fetch_add(1, std::memory_order_relaxed)};
   }
+  ExecutionNumber upcoming() const {
+    return {seed_.load(std::memory_order_relaxed), next_.load(std::memory_order_relaxed)};
+  }
+  // From this one on.
+  void begin(ExecutionNumber number) {
+    seed_.store(number.seed, std::memory_order_relaxed);
+    next_.store(number.number, std::memory_order_relaxed);
+  }
   // From the first on again.
   void begin(uint64_t seed) {
     seed_.store(seed, std::memory_order_relaxed);

@@ -190,8 +190,13 @@ Taps taps_of(Context& context, const Axis& a, const ResizeOptions& options) {
 // The same where a run finds the sizes: places and weights are computed with the elements.
 Tensor resized_found(const Tensor& x, int64_t axis, const Axis& a, const ResizeOptions& options) {
   const Ref<Context>& context = x.context_ref();
-  require(!options.antialias || a.scale > 0, Status::Unsupported,
-          "resize: smoothed to a size that the run finds");
+  if (options.antialias && !(a.scale > 0)) {
+    // How many elements each is made of must be known.
+    std::vector<UOp> sizes;
+    for (const Dim* size : {&a.from, &a.to})
+      if (!size->is_const()) sizes.push_back(size->expression());
+    throw_free(sizes, "resize: smoothed to a size that the run finds");
+  }
   const auto size = [&](const Dim& n) { return cast(size_tensor(context, n), kFloat64); };
   const Tensor from = size(a.from), to = size(a.to), none = number(from, 0);
   const Tensor last = from - number(from, 1);

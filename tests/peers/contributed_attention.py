@@ -132,10 +132,8 @@ def grouped():
         inputs = {"q": q, "k": k, "v": v}
         if packed:
             inputs = {"q": np.concatenate([q, k, v], -1), "k": None, "v": None}
-        # What stands behind a sequence's own end is no matter, and onnxruntime leaves zeros there.
-        own = np.minimum(past, np.array(lengths) - sequence).reshape(-1, 1, 1, 1)
-        kept = lambda seed: np.where(np.arange(room)[:, None] < own, floats(seed, batch, groups, room, head),
-                                     np.float32(0))  # fmt: skip
+        # What the past has behind a sequence's own end is no matter, and 0 in what is given back.
+        kept = lambda seed: floats(seed, batch, groups, room, head)
         inputs |= {"past_key": kept(4), "past_value": kept(5),
                    "lengths": np.array(lengths, np.int32) - 1, "total": np.array(total, np.int32)}  # fmt: skip
         if rotary:
@@ -150,6 +148,8 @@ def grouped():
     yield case("first_interleaved", 6, 0, 0, [6, 6], 6, rotary=True, rotary_interleaved=1)
     yield case("one_more", 1, 5, 5, [6, 6], 6, rotary=True)
     yield case("room", 1, 5, 12, [6, 4], 6, rotary=True)
+    yield case("room_grows", 1, 5, 5, [6, 3], 6, rotary=True)
+    yield case("prompt_and_room", 3, 0, 9, [3, 2], 3)
     yield case("window", 1, 9, 12, [10, 10], 10, local_window_size=4)
     yield case("first_window", 8, 0, 0, [8, 8], 8, local_window_size=3)
     yield case("softcap", 1, 5, 5, [6, 6], 6, softcap=2.0, scale=1.3)

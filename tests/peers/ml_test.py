@@ -124,11 +124,8 @@ def tree_regressors(seed, count, depth, targets, each, aggregate, transform):
     values = np.round(floats(rng, 4), 1)
     splits = SPLITS if seed % 2 else SPLITS[:1]
     nodes, leaves = random_trees(rng, count, depth, 5, splits, values)
-    each = each or aggregate in ("MIN", "MAX")
     x = np.where(rng.random((7, 5)) < 0.3, rng.choice(values, (7, 5)), floats(rng, 7, 5)).astype(np.float32)
     x[rng.random(x.shape) < 0.1] = np.nan
-    # Targets that no leaf of a row counts for have no base value in onnxruntime.
-    each = each or seed % 3 > 0
     base = {"base_values": [float(v) for v in np.round(rng.standard_normal(targets), 2)]} if seed % 3 else {}
     check(model_of("TreeEnsembleRegressor", [x], 1, n_targets=targets, aggregate_function=aggregate,
                    post_transform=transform, **nodes, **weights_of(rng, leaves, targets, "target", each), **base), [x])  # fmt: skip
@@ -152,6 +149,21 @@ def tree_classifiers(seed, count, depth, classes, each, transform):
 # ---- Lines and support vectors.
 
 
+def the_probit_of_one_score():
+    """onnxruntime gives it as the first class's, and leaves the second's unset."""
+    x = np.float32([[-1, 0.3], [1, -2]])
+    stump = {"nodes_treeids": [0] * 3, "nodes_nodeids": [0, 1, 2], "nodes_featureids": [0] * 3, "nodes_modes": ["BRANCH_LEQ", "LEAF", "LEAF"],
+             "nodes_values": [0.0] * 3, "nodes_truenodeids": [1, 0, 0], "nodes_falsenodeids": [2, 0, 0], "class_treeids": [0, 0],
+             "class_nodeids": [1, 2], "class_ids": [0, 0], "class_weights": [0.4, 0.7], "classlabels_int64s": [0, 1]}  # fmt: skip
+    vectors = {"classlabels_ints": [0, 1], "coefficients": [0.1, -0.3], "kernel_params": [0.0, 0.0, 0.0], "kernel_type": "LINEAR", "rho": [0.45],
+               "support_vectors": [0.1, 0.2, 0.3, 0.1], "vectors_per_class": [1, 1]}  # fmt: skip
+    for op, attributes in (("TreeEnsembleClassifier", stump), ("SVMClassifier", vectors)):
+        (labels, scores), (got_labels, got) = both(model_of(op, [x], 2, post_transform="PROBIT", **attributes), [x])
+        assert (labels == got_labels).all() and got.shape == scores.shape and not got[:, 1].any(), (op, got, scores)
+        np.testing.assert_allclose(got[:, 0], scores[:, 0], 1e-4, 1e-5)
+        assert np.isfinite(got).all(), got
+
+
 @EXAMPLES
 @hypothesis.given(st.integers(0, 2**32), st.integers(1, 4), st.integers(1, 6), st.sampled_from(TRANSFORMS))
 def lines(seed, targets, features, transform):
@@ -169,8 +181,8 @@ def lines(seed, targets, features, transform):
 
 @EXAMPLES
 @hypothesis.given(st.integers(0, 2**32), st.sampled_from(("LINEAR", "POLY", "RBF", "SIGMOID")), st.booleans(),
-                  st.integers(2, 4), st.booleans())  # fmt: skip
-def support_vectors(seed, kernel, one_class, classes, shares):
+                  st.integers(2, 4), st.booleans(), st.sampled_from(TRANSFORMS))  # fmt: skip
+def support_vectors(seed, kernel, one_class, classes, shares, transform):
     rng = np.random.default_rng(seed)
     x, vectors = floats(rng, 6, 3), [int(n) for n in rng.integers(1, 4, classes)]
     count, pairs = sum(vectors), classes * (classes - 1) // 2
@@ -181,7 +193,7 @@ def support_vectors(seed, kernel, one_class, classes, shares):
     probabilities = {"prob_a": (-np.abs(floats(rng, pairs)) - 0.5).tolist(), "prob_b": floats(rng, pairs).tolist()}
     classifier = {"vectors_per_class": vectors, "rho": floats(rng, pairs).tolist(), **(probabilities if shares else {}),
                   "coefficients": floats(rng, (classes - 1) * count).tolist(),
-                  "classlabels_ints": list(range(classes)), **common}  # fmt: skip
+                  "classlabels_ints": list(range(classes)), "post_transform": transform, **common}  # fmt: skip
     check(model_of("SVMClassifier", [x], 2, **classifier), [x], 1e-4)
     none = x[:0]  # onnxruntime does not run it
     model = tiny.Model.load(tiny.default_context(), model_of("SVMClassifier", [none], 2, **classifier))
@@ -334,7 +346,7 @@ def scikit_learn(pattern):
     return count, failures
 
 
-NODES = (tree_regressors, tree_classifiers, lines, support_vectors, features, labels, wrong_models)
+NODES = (tree_regressors, tree_classifiers, lines, the_probit_of_one_score, support_vectors, features, labels, wrong_models)
 
 
 def main():

@@ -413,7 +413,7 @@ SIZED_CONSTANTS = {
     "row8": np.zeros(8, np.float32), "gates": np.ones((1, 20, 8), np.float32), "states": np.ones((1, 20, 5), np.float32),
     "twice": np.float32([1, 2, 1]), "halves": np.float32([1, 0.5, 1]), "blocks": np.int64([1, 2, -1, 2])}
 
-REFUSED = {"SequenceAt"}
+REFUSED = set()
 
 
 def what_is_said_to_be_supported_compiles():
@@ -443,6 +443,22 @@ def what_is_said_to_be_supported_compiles():
     assert not wrong, (wrong, refused)
     for kind in ("bounded", "open"):
         assert {name for name, of, _ in refused if of == kind} == REFUSED, refused
+
+
+def code_is_short_however_many_tiles_there_may_be():
+    """A picture that is padded and cropped to a size that data says: tiles of each number of rows have code of their own."""
+    nodes = [node("Shape", ["x"], ["whole"]), node("Gather", ["whole", "axes"], ["sizes"]), node("Max", ["sizes", "wanted"], ["wide"]),
+             node("Sub", ["wide", "sizes"], ["missing"]), node("Div", ["missing", "two"], ["before"]), node("Sub", ["missing", "before"], ["after"]),
+             node("Concat", ["before", "after"], ["pads"], axis=0), node("Pad", ["x", "pads", "", "axes"], ["padded"]),
+             node("Shape", ["padded"], ["all"]), node("Gather", ["all", "axes"], ["now"]), node("Sub", ["now", "wanted"], ["more"]),
+             node("Div", ["more", "two"], ["first"]), node("Add", ["first", "wanted"], ["end"]), node("Slice", ["padded", "first", "end", "axes"], ["y"])]
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", FLOAT, (3, 20, 8)), helper.make_tensor_value_info("wanted", INT64, (2,))],
+                              [helper.make_tensor_value_info("y", FLOAT, (3, None, None))],
+                              [numpy_helper.from_array(value, name) for name, value in (("axes", np.int64([1, 2])), ("two", np.int64([2])))])
+    content = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10).SerializeToString()
+    program = tiny.Model.load(CONTEXTS[0], content).compile()
+    lines = [len(program.kernel_source(i, "c").text().splitlines()) for i in range(program.kernel_count)]
+    assert max(lines) < 4000, lines
 
 
 def runs_of_sizes_that_are_ended():
@@ -625,7 +641,7 @@ TESTS = (lengths_that_nothing_bounds, ranges_of_what_data_says, shapes_of_what_d
          slices_that_begin_where_data_says, slices_backwards_from_before_the_axis, slices_of_what_was_found, splits_as_data_says,
          reshapes_as_data_says, pictures_of_sizes_that_were_found, neighbours_and_sums_of_what_was_found, the_best_of_what_nothing_bounds,
          unique_rows_that_nothing_bounds, boxes_that_nothing_bounds, numbers_drawn_as_many_as_were_found, pads_crops_windows_and_depths_that_data_says, windows_without_pads_over_what_was_found, matrices_transforms_and_grids_of_what_was_found,
-         what_is_said_to_be_supported_compiles,
+         what_is_said_to_be_supported_compiles, code_is_short_however_many_tiles_there_may_be,
          runs_of_sizes_that_are_ended, sizes_of_one_are_kept_where_nobody_names_them, many_parts_that_nothing_bounds,
          ten_thousand_runs_of_other_sizes, operators_over_what_was_found)  # fmt: skip
 

@@ -37,10 +37,10 @@ def as_integers(given, made):
 class Both:
     """A model in both engines; inputs are (name, type, shape), outputs (name, type, rank), constants by name."""
 
-    def __init__(self, nodes, inputs, outputs, **constants):
+    def __init__(self, nodes, inputs, outputs, declares_outputs=True, **constants):
         graph = helper.make_graph(
             nodes, "g", [helper.make_tensor_value_info(*i) for i in inputs],
-            [helper.make_tensor_value_info(name, kind, [f"{name}{k}" for k in range(rank)])
+            [helper.make_tensor_value_info(name, kind, [f"{name}{k}" for k in range(rank)] if declares_outputs else None)
              for name, kind, rank in outputs],
             [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()])
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10).SerializeToString()

@@ -430,7 +430,7 @@ def loops_without_rounds():
     assert (state.numpy() == x).all() and steps.shape == (2, 0, 3), steps.shape
 
 
-def a_branch_of_another_rank_is_an_error_where_it_is_taken():
+def a_branch_of_another_rank_is_an_error_of_a_program_for_both():
     yes = graph_of([node("Identity", ["x"], ["a"])], ("a", FLOAT, None))
     no = graph_of([node("Unsqueeze", ["x", "none"], ["p"]), node("Exp", ["p"], ["b"])], ("b", FLOAT, None))
     graph = helper.make_graph([node("ReduceSum", ["x"], ["t"], keepdims=0), node("Greater", ["t", "three"], ["c"]),
@@ -441,9 +441,14 @@ def a_branch_of_another_rank_is_an_error_where_it_is_taken():
                                numpy_helper.from_array(np.float32(3), "three")])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
     loaded = tiny.Model.load(CONTEXTS[0], model.SerializeToString())
-    assert (loaded.run([np.ones(100, np.float32)])[0].numpy() == -1).all()
+    run = tiny.native.Run.create(loaded.compile())
+    run.set_input(0, tiny.tensor(np.ones(100, np.float32), context=loaded.context))
+    run.execute()
+    assert (run.output_tensor(0).numpy() == -1).all()
+    assert loaded.run([np.zeros(100, np.float32)])[0].shape == (1, 100)
     try:
-        loaded.run([np.zeros(100, np.float32)])
+        run.set_input(0, tiny.tensor(np.zeros(100, np.float32), context=loaded.context))
+        run.execute()
     except tiny.Error as error:
         assert "not the rank or the type of the other's" in str(error), str(error)
     else:
@@ -457,7 +462,7 @@ TESTS = (non_zero_and_what_follows, a_number_has_no_coordinates, compress_along_
          branches_that_find_sizes, places_that_a_branch_not_taken_would_read, branches_of_other_sizes, running_sums_of_what_was_found,
          windows_pads_and_places_over_what_was_found, steps_over_what_was_found, unique_rows_of_what_was_found, loops_that_collect_until_they_end,
          loops_that_collect_until_data_ends_them,
-         loops_whose_rounds_differ_in_size, loops_without_rounds, a_branch_of_another_rank_is_an_error_where_it_is_taken)  # fmt: skip
+         loops_whose_rounds_differ_in_size, loops_without_rounds, a_branch_of_another_rank_is_an_error_of_a_program_for_both)  # fmt: skip
 
 if __name__ == "__main__":
     sys.exit(named_tests.run(TESTS))

@@ -297,10 +297,27 @@ def mistakes():
         assert "12x" in str(error), error
 
 
+def outputs_whose_types_the_file_does_not_say():
+    """Texts, lists and maps come out as such where the graph says that they do."""
+    nodes = [node("StringConcat", ["t", "t"], ["texts"]), node("SequenceConstruct", ["t", "t"], ["list"]), node("SplitToSequence", ["x"], ["parts"]),
+             node("ZipMap", ["x"], ["maps"], "ai.onnx.ml", classlabels_strings=["u", "v"]), node("Neg", ["x"], ["numbers"])]
+    names = ["texts", "list", "parts", "maps", "numbers"]
+    graph = helper.make_graph(nodes, "g", [info("t", STRING, (2,)), info("x", FLOAT, (2, 2))], [helper.make_empty_tensor_value_info(name) for name in names])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21), helper.make_opsetid("ai.onnx.ml", 3)], ir_version=10)
+    x = np.float32([[1, 2], [3, 4]])
+    for context in CONTEXTS:
+        loaded = tiny.Model.load(context, model.SerializeToString())
+        texts, words, parts, maps, numbers = loaded.run([["a", "Über"], x])
+        assert texts == ["aa", "ÜberÜber"] and words == [["a", "Über"]] * 2, (texts, words)
+        assert [part.tolist() for part in parts] == [[[1, 2]], [[3, 4]]] and numbers.tolist() == (-x).tolist()
+        assert maps == [{"u": 1, "v": 2}, {"u": 3, "v": 4}], maps
+
+
 TESTS = [concatenation_and_equality, splitting, full_matches, normalization, numbers_and_texts, labels_of_texts,
          ngrams_of_texts, classes_with_names, maps, lists_in_and_out, lists_of_texts, lists_in_loops_and_branches,
          texts_in_loops_and_branches, columns_and_choices_of_texts, different_texts,
-         different_texts_among_those_that_are_found, many_texts_in_one_process, mistakes]
+         different_texts_among_those_that_are_found, many_texts_in_one_process, outputs_whose_types_the_file_does_not_say,
+         mistakes]
 
 if __name__ == "__main__":
     sys.exit(named_tests.run(TESTS))

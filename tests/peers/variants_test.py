@@ -88,6 +88,12 @@ def pictures_are_resized_as_old_tensorflow_did():
               mode="nearest", nearest_mode="floor", coordinate_transformation_mode="tf_half_pixel_for_nn")
 
 
+def the_first_pictures_that_were_resized():
+    for mode in ("nearest", "linear"):
+        for scales in ([1, 1, 2, 3], [1, 1, 0.5, 1.5], [1, 1, 0.6, 0.7], [1, 1, 1, 0.75], [1, 1, 1.5, 0.4]):
+            check("Resize", {"x": floats(1, 1, 2, 6, 10), "scales": np.float32(scales)}, version=10, mode=mode)
+
+
 def pads_repeat_the_axis_in_files_of_older_versions_too():
     # What torch writes of a circular convolution at version 18, which is older than the mode.
     for version in (13, 18, 19):
@@ -115,7 +121,7 @@ def integers_stay_integers():
 
 TESTS = (integers_stay_integers, pads_repeat_the_axis_in_files_of_older_versions_too, reductions_of_no_elements_are_what_onnxruntime_says,
          recurrences_have_directions_and_lengths, recurrences_are_clipped_and_have_other_gates,
-         functions_of_gates_take_the_numbers_that_they_have, pictures_are_resized_as_old_tensorflow_did)  # fmt: skip
+         functions_of_gates_take_the_numbers_that_they_have, the_first_pictures_that_were_resized, pictures_are_resized_as_old_tensorflow_did)  # fmt: skip
 
 if __name__ == "__main__":
     sys.exit(named_tests.run(TESTS))

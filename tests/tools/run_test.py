@@ -32,6 +32,12 @@ class Values(CliTest):
         self.assertEqual(result["memory"].keys(), {"arena", "weights", "peak_rss"})
         self.assertGreater(result["memory"]["peak_rss"], 1 << 20)
 
+    def test_either_of_two_branches_of_different_ranks(self):
+        model = self.chosen()
+        for values, shape in (([[1, 2], [3, 4]], [2, 2]), ([[-1, -2], [-3, -4]], [])):
+            y, = self.json("run", model, "--input", self.npy("x.npy", values))["outputs"]
+            self.assertEqual((y["shape"], y["values"]), (shape, [1, 2, 3, 4] if shape else [-10]))
+
     def test_missing_inputs_are_all_listed(self):
         error = self.json("run", self.arithmetic(), code=2)["error"]
         self.assertIn("a (float32 [N,3])", error["message"])

@@ -124,6 +124,15 @@ class CliTest(unittest.TestCase):
                           [port("x", [2, 3]), port("axes", [1], TensorProto.INT64)],
                           [port("y", [None])])
 
+    def chosen(self, name="chosen.onnx"):
+        """x where it sums up to more than 0, else its sum, of another rank."""
+        x = helper.make_graph([helper.make_node("Relu", ["x"], ["whole"])], "then", [], [port("whole", None)])
+        total = helper.make_graph([helper.make_node("ReduceSum", ["x"], ["total"], keepdims=0)], "else", [], [port("total", None)])
+        nodes = [helper.make_node("ReduceSum", ["x"], ["sum"], keepdims=0), helper.make_node("Greater", ["sum", "none"], ["is"]),
+                 helper.make_node("If", ["is"], ["y"], then_branch=x, else_branch=total)]
+        return save_model(self.folder / name, nodes, [port("x", [2, 2])], [port("y", None)],
+                          initializers=[numpy_helper.from_array(numpy.float32(0), "none")])
+
     def strange(self, name="strange.onnx"):
         """An operator that nobody knows."""
         return save_model(self.folder / name,
