@@ -65,6 +65,8 @@ class GroupEstimator {
     for (const AccessInfo& a : table_.accesses) access(a);
     for (const UOp& u : table_.order)
       if (closes_ranges(u)) close(u);
+    for (const UOp& u : table_.order)
+      if (u.op() == Op::Running) run_along(u);
     return sum();
   }
 
@@ -261,6 +263,18 @@ class GroupEstimator {
     // Of all that is copied ahead there is one barrier a step.
     thread_.barriers += rooms_of(table_.free_of(u)) > 1 ? begun / 2 : 2 * begun;
     fill(u, own);
+  }
+
+  // What is so far of a value stays in registers, and is corrected once a step; a sum that threads
+  // do not fold has none beside its own.
+  void run_along(const UOp& running) {
+    const RangeSet set = table_.free_of(running);
+    const double copies = product(set & (unrolled_ | lanes_));
+    const double n = product(set & loops_) * copies;
+    thread_.instructions += 2 * n;
+    thread_.arithmetic += 2 * n;
+    if (!is_matrix_sum(UOp(running.src(0))))
+      thread_.registers += copies * static_cast<double>(running.dtype().bytes()) / kWord;
   }
 
   void fill(const UOp& stage, RangeSet own) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <optional>
@@ -31,7 +32,8 @@ namespace tiny {
 
 namespace {
 
-constexpr int kRoundsMax = 8;  // over all values
+constexpr size_t kAheadMax = 3;  // values that a join is tried with: a softmax's and its scores
+constexpr int kRoundsMax = 8;    // over all values
 constexpr size_t kRangesOfSet = std::numeric_limits<RangeSet>::digits;
 
 class Joiner {
@@ -197,8 +199,12 @@ class Joiner {
     double by_element = 0;
     const size_t inputs = values.size();
     // Tiles of rows and operands that are computed are kept in a worker's scratch, of which threads
-    // of a group have none.
-    if (machine_.computes_in_groups() && !test.passes(inputs)) return std::nullopt;
+    // of a group have none; but products of products may run along blocks.
+    if (machine_.computes_in_groups() && !test.passes(inputs)) {
+      if (!test.runs_along_blocks(inputs)) return std::nullopt;
+      cost.is_as_chosen = true;
+      return cost;
+    }
     if (!test.passes(inputs) && !test.passes_as_tiles(inputs)) {
       const OperandCosts operands(loops, test, costs, machine_);
       if (const auto operand = operands.operand_seconds(inputs)) {
@@ -238,6 +244,54 @@ class Joiner {
     return excess > (kClearly - 1) * both ? excess : 0;
   }
 
+  double seconds_of(const UOp& value) {
+    return seconds_as_chosen(lowered_.value(value).kernel, machine_);
+  }
+
+  // What a join that the estimates of whole kernels decide saves, each under the options that it
+  // would get: the kernels of `u` and of `root` as one.  Where that alone saves nothing, it may
+  // with what the joined kernel alone reads: scores that are read again gain little, and all once
+  // they are never stored.
+  JoinCost as_chosen(const UOp& u, const UOp& root) {
+    decision_.stored[u.id()] = 1;
+    double apart = seconds_of(u) + seconds_of(root);
+    decision_.stored[u.id()] = 0;
+    double joined = seconds_of(root);
+    std::vector<UOp> ahead;
+    while (joined > apart && ahead.size() < kAheadMax) {
+      const auto next = next_ahead(root);
+      if (!next) break;
+      apart += seconds_of(*next);
+      decision_.stored[next->id()] = 0;
+      ahead.push_back(*next);
+      joined = seconds_of(root);
+    }
+    for (const UOp& v : ahead) decision_.stored[v.id()] = 1;
+    JoinCost cost;
+    cost.is_as_chosen = true;
+    cost[joined > apart ? JoinPart::Recomputed : JoinPart::Kept] = std::abs(joined - apart);
+    return cost;
+  }
+  // The first value that only `root` reads, and whose kernel and this may be one.
+  std::optional<UOp> next_ahead(const UOp& root) {
+    for (const UOp& v : lowered_.value(root).values) {
+      if (has_memory(v) || !decision_.stored[v.id()] || fixed_[users_.number(v)]) continue;
+      const std::vector<UOp> into = readers(v);
+      if (into.size() != 1 || !(into.front() == root) || too_many_ops(root, v)) continue;
+      decision_.stored[v.id()] = 0;
+      const ScheduledKernel joined = lowered_.value(root);
+      bool may_join = joined.kernel.ranges.size() <= kJoinedRangesMax;
+      if (may_join) {
+        const Kernel split = split_at_exact_divisors(joined.kernel);
+        const KernelLoops loops(split);
+        may_join = RowTest(loops, machine_).runs_along_blocks(joined.values.size());
+      }
+      decision_.stored[v.id()] = 1;
+      if (may_join) return v;
+    }
+    return std::nullopt;
+  }
+
   bool try_join(const UOp& u, int64_t number) {
     const std::vector<UOp> into = readers(u);
     if (into.size() != 1 || into.front().op() == Op::Concat || decision_.scatter_of(into.front()))
@@ -255,6 +309,7 @@ class Joiner {
       const Kernel split = split_at_exact_divisors(joined.kernel);
       const KernelLoops loops(split);
       auto cost = cost_of(loops, joined.values, u, alone, reader);
+      if (cost && cost->is_as_chosen) cost = as_chosen(u, root);
       if (cost && cost->makes_operand && cost->paid() <= cost->saved()) {
         decision_.stored[u.id()] = 1;
         const ScheduledKernel own_kernel = lowered_.value(u), reader_kernel = lowered_.value(root);

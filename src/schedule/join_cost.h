@@ -30,6 +30,8 @@ inline constexpr size_t kJoinParts = 9;
 struct JoinCost {
   std::array<double, kJoinParts> seconds{};
   bool makes_operand = false;  // the joined kernel, for itself
+  // The estimates of whole kernels decide, not parts: of what groups of threads compute.
+  bool is_as_chosen = false;
 
   double& operator[](JoinPart part) { return seconds[static_cast<size_t>(part)]; }
   double operator[](JoinPart part) const { return seconds[static_cast<size_t>(part)]; }

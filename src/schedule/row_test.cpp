@@ -88,7 +88,8 @@ bool RowTest::is_weighing() const {
     if (!is_sum(product)) continue;
     std::vector<UOp> factors{product.src(0)};
     for (size_t i = 0; i < factors.size(); ++i)
-      if (factors[i].op() == Op::Mul || factors[i].op() == Op::Div) {
+      if (factors[i].op() == Op::Mul || factors[i].op() == Op::Div ||
+          (factors[i].op() == Op::Cast && machine_.computes_in_groups())) {
         const UOp u = factors[i];
         factors.insert(factors.end(), u.src().begin(), u.src().end());
       }
@@ -150,6 +151,10 @@ bool RowTest::passes_as_tiles(size_t inputs) const {
   }
   return operands > 0 && row && loops_.extent(std::bit_floor(row)) >= kRowTileMin &&
          operands <= static_cast<double>(machine_.l3_bytes) / 2;
+}
+
+bool RowTest::runs_along_blocks(size_t inputs) const {
+  return is_weighing() && passes_as_tiles(inputs);
 }
 
 bool RowTest::stores_share_loops() const {

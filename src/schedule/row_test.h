@@ -24,6 +24,9 @@ class RowTest {
   // Whether a kernel of products and of reductions of their rows can run as loops over tiles of
   // rows: what the tile has in common is kept in scratch (codegen/choose/row_tiles.cpp).
   bool passes_as_tiles(size_t inputs) const;
+  // Whether it is a product weighed by sums along the same steps (attention), which run along
+  // blocks: what a group of threads shares of them is a block's.
+  bool runs_along_blocks(size_t inputs) const;
   // Whether several stores can share the kernel's loops: the ranges of each are the first ones of
   // the kernel, a product is made for all of them, and no value is chosen by its position.
   bool stores_share_loops() const;

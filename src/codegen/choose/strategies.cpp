@@ -41,6 +41,9 @@ constexpr Strategy kStrategies[] = {
     {"shared tiles", ComputedBy::Groups, is_group_product, propose_group_tiles,
      "a product of two large sides is bound by what is loaded: tiles in shared memory and "
      "registers"},
+    {"chains", ComputedBy::Groups, is_group_chain, propose_group_chain,
+     "products of products (attention): a tile of rows runs along blocks, and no score is in "
+     "memory"},
     {"matrices", ComputedBy::Groups, is_matrix_product, propose_group_matrices,
      "a product of types that warps multiply as matrices takes a tenth of the arithmetic"},
 };

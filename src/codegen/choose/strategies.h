@@ -79,6 +79,9 @@ void propose_group_columns(const Seen& seen, std::vector<Proposal>& to);
 // group_tile.cpp
 bool is_group_product(const Seen& seen);
 void propose_group_tiles(const Seen& seen, std::vector<Proposal>& to);
+// group_chain.cpp
+bool is_group_chain(const Seen& seen);
+void propose_group_chain(const Seen& seen, std::vector<Proposal>& to);
 // group_matrices.cpp
 bool is_matrix_product(const Seen& seen);
 void propose_group_matrices(const Seen& seen, std::vector<Proposal>& to);

@@ -31,6 +31,13 @@ bool is_group_product(const Seen&) {
 void propose_group_tiles(const Seen&, std::vector<Proposal>&) {
 }
 
+bool is_group_chain(const Seen&) {
+  return false;
+}
+
+void propose_group_chain(const Seen&, std::vector<Proposal>&) {
+}
+
 bool is_matrix_product(const Seen&) {
   return false;
 }

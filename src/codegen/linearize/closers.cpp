@@ -61,13 +61,31 @@ void Closers::declare(Task& task) {
   const DType dtype = is_matrix_sum(task.node)
                           ? Matrices::dtype_of(task.node)
                           : task.node.dtype().with_lanes(nest_.lanes_in(free | task.own));
-  const LinearId first =
+  const LinearId nothing =
       emit_.constant(dtype, identity_bits(task.node.reduce_arg().op, task.node.dtype()));
+  const UOp continued = running_.continued_by(task.node, task.own);
   const RangeSet apart = instances_of(task) & (free | nest_.upcast());
   nest_.for_each_instance(apart, [&](size_t instance) {
     task.accumulators.resize(instance + 1);
+    const LinearId first = continued ? begin_continued(task, continued) : nothing;
     task.accumulators[instance] = emit_.add(emit_.depth(), Op::Accumulator, dtype, {first});
   });
+}
+
+// Of the elements of a product of matrices all at once.
+LinearId Closers::begin_continued(const Task& task, const UOp& running) {
+  std::optional<LinearId> first;
+  nest_.for_each_instance(matrices_.elements_of(task.node) & nest_.free_of(running), [&](size_t) {
+    const LinearId part = running_.begin_continued(running);
+    if (!first) {
+      first = part;
+      return;
+    }
+    const DType dtype = emit_.op(part).dtype;
+    first = emit_.add(emit_.depth(), Op::Join, dtype.with_lanes(2 * int64_t{dtype.lanes}),
+                      {*first, part});
+  });
+  return *first;
 }
 
 // Whether a factor of a product lies in padding in all lanes here, so that a sum can do without it

@@ -56,6 +56,7 @@ class Closers {
     return nest_.instances_of(task.node, task.own) & ~matrices_.elements_of(task.node);
   }
   void declare_stage(Task& task);
+  LinearId begin_continued(const Task& task, const UOp& running);
   uint8_t axes_of(RangeSet ranges) const;
   std::optional<LinearId> is_first_thread(const Task& task);
   void instantiate(const Task& task);

@@ -128,8 +128,12 @@ void Lineariser::close_tasks(const Group& tasks) {
   const auto is_begun = [&](const Task* t) {
     return !begun.empty() && t >= begun.data() && t < begun.data() + begun.size();
   };
-  const auto needs = [](const Task* user, const Task* other) {
-    const std::vector<UOp> below = topological(user->node.src());
+  const auto needs = [&](const Task* user, const Task* other) {
+    std::vector<UOp> sources(user->node.src().begin(), user->node.src().end());
+    // A sum that goes on from what runs along the loop needs what that is corrected by.
+    const UOp continued = make_.running.continued_by(user->node, user->own);
+    if (continued && continued.src().size() == 4) sources.push_back(UOp(continued.src(3)));
+    const std::vector<UOp> below = topological(sources);
     return std::ranges::find(below, other->node) != below.end();
   };
   waiting.insert(waiting.end(), tasks.begin(), tasks.end());

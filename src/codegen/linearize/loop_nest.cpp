@@ -8,7 +8,10 @@ namespace tiny {
 
 LoopNest::LoopNest(const Kernel& kernel) : kernel_(kernel), states_(kernel.ranges.size()) {
   invariant(kernel.ranges.size() <= 64, "a kernel has at most 64 ranges");
-  // An instance's coordinates are numbers with a digit a range: 0 while it is not fixed.
+  is_grouped_ = tiny::is_grouped(kernel);
+  // An instance's coordinates are numbers with a digit a range: 0 while it is not fixed.  No loop
+  // of a group is peeled.
+  const int64_t peeled = is_grouped_ ? 0 : 2 * kPeeledMax;
   Digit next;
   for (size_t i = 0; i < size(); ++i) {
     switch (at(i).kind) {
@@ -33,7 +36,9 @@ LoopNest::LoopNest(const Kernel& kernel) : kernel_(kernel), states_(kernel.range
         states_[i].kind = RangeState::Lane;
         break;
     }
-    const int64_t digits = (kinds_.unrolled | kinds_.words) & bit(i) ? extent(i) : 2 * kPeeledMax;
+    int64_t digits = 2 * kPeeledMax;
+    if ((kinds_.unrolled | kinds_.words) & bit(i)) digits = extent(i);
+    if (kinds_.loops & bit(i)) digits = peeled;
     uint64_t above = 0;
     if (__builtin_mul_overflow(next.radix, static_cast<uint64_t>(digits) + 1, &above)) {
       next = {next.word + 1, 1};
@@ -43,10 +48,8 @@ LoopNest::LoopNest(const Kernel& kernel) : kernel_(kernel), states_(kernel.range
     digits_.push_back(next);
     next.radix = above;
   }
-  is_grouped_ = kinds_.local != 0;
   for (const UOp& u : topological(kernel.roots)) {
     if (!is_stage(u)) continue;
-    is_grouped_ = is_grouped_ || u.stage_arg().is_shared;
     for (const UOp& r : u.src().subspan(1))
       kinds_.filling |= bit(kernel.position(r)) & kinds_.loops;
   }

@@ -3,13 +3,16 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "ir/build.h"
+#include "ir/fold.h"
 
 namespace tiny {
 
 namespace {
 
-constexpr int64_t kLine = 64;      // bytes
-constexpr uint64_t kStateUse = 1;  // of an InstanceKey: where a running value lies
+constexpr int64_t kLine = 64;         // bytes
+constexpr uint64_t kStateUse = 1;     // of an InstanceKey: where a running value lies
+constexpr uint64_t kRegisterUse = 3;  // the register in which it runs
+constexpr uint64_t kBeforeUse = 4;    // what that was before this step
 
 }  // namespace
 
@@ -74,10 +77,15 @@ InstanceKey RunningValues::state_key(const UOp& node) {
 }
 
 void RunningValues::remember_state(const UOp& node) {
+  if (in_registers()) {
+    emit_.remember(state_key(node), emit_.index_constant(0));
+    return;
+  }
   emit_.remember(state_key(node), state_base(node.op() == Op::Last ? UOp(node.src(0)) : node));
 }
 
 LinearId RunningValues::read(const UOp& node) {
+  if (in_registers()) return read_register(node);
   const UOp running = node.src(0);
   const bool is_last = node.op() == Op::Last;
   const LinearId* base = emit_.find(state_key(is_last ? node : running));
@@ -112,7 +120,8 @@ UOp RunningValues::end_of_run(Tasks tasks, size_t position) {
   Affine rest{sum->constant, {}};
   for (const AffineTerm& term : sum->terms) {
     if (term.atom == r) continue;
-    if (!(nest_.free_of(term.atom) & ~nest_.open())) {
+    // All threads of a group walk a loop alike.
+    if (!(nest_.free_of(term.atom) & (~nest_.open() | nest_.local()))) {
       rest.terms.push_back(term);
       continue;
     }
@@ -128,11 +137,17 @@ UOp RunningValues::end_of_run(Tasks tasks, size_t position) {
   return end;
 }
 
+void RunningValues::count_users() {
+  if (!users_.empty()) return;
+  for (const UOp& u : topological(nest_.kernel().roots)) {
+    for (const UOp& s : u.src()) ++users_[s.node()];
+    if (u.op() == Op::Running) continued_.emplace(u.src(0).node(), u);
+  }
+}
+
 // Whether nothing but `running` reads what it folds.
 bool RunningValues::is_only_user(const UOp& running) {
-  if (users_.empty())
-    for (const UOp& u : topological(nest_.kernel().roots))
-      for (const UOp& s : u.src()) ++users_[s.node()];
+  count_users();
   return users_[running.src(0).node()] == 1;
 }
 
@@ -162,7 +177,85 @@ void RunningValues::fold(const UOp& node, LinearId base, LinearId part) {
   emit_.add(emit_.depth(), Op::Set, kVoid, {part, next});
 }
 
+// A loop inside would make other values of one register.
+void RunningValues::require_registers(const UOp& running) {
+  const RangeSet free = nest_.free_of(running) & nest_.loops() & ~nest_.open();
+  require(free == 0, Status::InvalidArgument,
+          "option STREAM: what runs along blocks has loops inside of these, for which threads of a "
+          "group have no registers");
+}
+
+LinearId RunningValues::read_register(const UOp& node) {
+  const UOp running = node.src(0);
+  InstanceKey key = nest_.key_of(running);
+  key.use = node.op() == Op::Last ? kRegisterUse : kBeforeUse;
+  const LinearId* found = emit_.find(key);
+  invariant(found != nullptr, "a running value is folded before it is read");
+  return *found;
+}
+
+// A sum whose parts threads or lanes fold would add what was before once for each of them.
+UOp RunningValues::continued_by(const UOp& sum, RangeSet own) {
+  if (!in_registers() || sum.op() != Op::Reduce || sum.reduce_arg().op != Op::Add) return {};
+  count_users();
+  const auto found = continued_.find(sum.node());
+  if (found == continued_.end() || users_[sum.node()] != 1) return {};
+  const bool is_folded = (own & (nest_.local() | nest_.lanes() | nest_.upcast())) != 0;
+  return is_folded && !is_matrix_sum(sum) ? UOp() : found->second;
+}
+
+// Outside of the loop that the value runs along.
+LinearId RunningValues::new_register(const UOp& running, DType dtype) {
+  require_registers(running);
+  const size_t outside = nest_.state(range_along(running)).depth - 1;
+  const uint64_t nothing = identity_bits(running.reduce_arg().op, dtype.element());
+  const LinearId sum = emit_.add(outside, Op::Accumulator, dtype, {emit_.constant(dtype, nothing)});
+  InstanceKey key = nest_.key_of(running);
+  key.use = kRegisterUse;
+  emit_.remember(key, sum);
+  return sum;
+}
+
+LinearId RunningValues::scaled(const UOp& running, LinearId before) {
+  if (running.src().size() != 4) return before;
+  const DType element = running.dtype();
+  return emit_.elementwise(Op::Mul, element, {before, values_.value_of(running.src(3))});
+}
+
+LinearId RunningValues::begin_continued(const UOp& running) {
+  emit_.set_relied_on(0);
+  const DType dtype = running.dtype().with_lanes(nest_.lanes_of(running));
+  return scaled(running, new_register(running, dtype));
+}
+
+// A step folds what the register has so far; it was made with the sum that goes on from it.
+void RunningValues::step_in_registers(const Task& task) {
+  const UOp& node = task.node;
+  remember_state(node);
+  RangeSet own = 0;
+  if (closes_ranges(node.src(0)))
+    for (const UOp& r : node.src(0).src().subspan(1)) own |= bit(nest_.kernel().position(r));
+  const bool is_continued = static_cast<bool>(continued_by(UOp(node.src(0)), own));
+  nest_.for_each_instance(nest_.instances_of(node, task.own), [&](size_t) {
+    emit_.set_relied_on(0);
+    const Op op = node.reduce_arg().op;
+    const LinearId part = emit_.widened(values_.value_of(node.src(0)), nest_.lanes_of(node));
+    const DType dtype = emit_.op(part).dtype;
+    InstanceKey key = nest_.key_of(node);
+    key.use = kRegisterUse;
+    const LinearId sum = is_continued ? *emit_.find(key) : new_register(node, dtype);
+    const LinearId before = emit_.add(emit_.depth(), Op::Accumulator, dtype, {sum});
+    const LinearId next =
+        is_continued ? part : emit_.add(emit_.depth(), op, dtype, {scaled(node, before), part});
+    emit_.add(emit_.depth(), Op::Set, kVoid, {sum, next});
+    key.use = kBeforeUse;
+    emit_.remember(key, before, emit_.relied_on());
+    emit_.remember(nest_.key_of(node), next, emit_.relied_on());
+  });
+}
+
 void RunningValues::step(const Task& task) {
+  if (in_registers()) return step_in_registers(task);
   const UOp& node = task.node;
   const auto each = [&](const auto& body) {
     nest_.for_each_instance(nest_.instances_of(node, task.own), [&](size_t) {

@@ -2,6 +2,9 @@
 // of the ranges inside that loop, twice: a step reads what the one before it left and writes the
 // other copy.  So a step may be computed again without harm, wherever loops are opened anew.
 //
+// A thread of a group has them in registers: all that a value depends on inside of the loop is
+// unrolled there, and no step is computed twice (no loop of a grouped program is cut or peeled).
+//
 // reads: the nest of loops, bounds of sizes, values and accesses.
 #pragma once
 
@@ -35,6 +38,12 @@ class RunningValues {
 
   // What a Before or Last node reads.
   LinearId read(const UOp& node);
+  // Of a thread's sum that a running value adds to: the sum goes on from what that is so far, in
+  // the same registers, rather than from nothing.  No node where it does not.
+  UOp continued_by(const UOp& sum, RangeSet own);
+  // Where it goes on from, for the instance of the coordinates that are fixed now.
+  LinearId begin_continued(const UOp& running);
+
   // One step of a running value: the first is what it folds, later ones add what was before.
   void step(const Task& task);
 
@@ -57,7 +66,14 @@ class RunningValues {
   LinearId load_state(const UOp& running, LinearId base, const UOp& step);
   InstanceKey state_key(const UOp& node);
   UOp steps_of(const UOp& range) const;
+  bool in_registers() const { return nest_.is_grouped(); }
+  void require_registers(const UOp& running);
+  LinearId new_register(const UOp& running, DType dtype);
+  LinearId scaled(const UOp& running, LinearId before);
+  LinearId read_register(const UOp& node);
+  void step_in_registers(const Task& task);
   bool is_only_user(const UOp& running);
+  void count_users();
   LinearId begin(const UOp& node);
   void fold(const UOp& node, LinearId base, LinearId part);
 
@@ -70,8 +86,9 @@ class RunningValues {
   Accesses& accesses_;
   LinearProgram& program_;
   std::unordered_map<const Node*, State> states_;
-  std::unordered_map<const Node*, UOp> ends_;   // of ranges whose loops end before
-  std::unordered_map<const Node*, int> users_;  // how often a node is a source
+  std::unordered_map<const Node*, UOp> ends_;       // of ranges whose loops end before
+  std::unordered_map<const Node*, int> users_;      // how often a node is a source
+  std::unordered_map<const Node*, UOp> continued_;  // Running nodes by what they fold
 };
 
 }  // namespace tiny

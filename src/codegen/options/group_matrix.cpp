@@ -103,17 +103,24 @@ class MatrixMaker {
     return closes_ranges(u) && std::ranges::find(u.src().subspan(1), range) != u.src().end();
   }
 
-  // The steps are those of sums alone, rows and columns those of stores.
+  // The steps are those of sums alone, rows and columns those of stores, or of what the group
+  // shares of the products.
   void check_ranges() const {
     for (const UOp& u : topological(out_.roots)) {
-      if (closes(u, m_) || closes(u, n_)) refuse("a value is summed or kept along rows or columns");
+      if ((closes(u, m_) || closes(u, n_)) && !shares_product(u))
+        refuse("a value is summed or kept along rows or columns");
       if (closes(u, k_) && u.op() != Op::Reduce) refuse("a value is kept along the steps");
-      const bool is_kept = is_stage(u) || u.op() == Op::Running;
-      if (is_kept && (depends(u, m_) || depends(u, n_) || depends(u, k_)))
+      if (is_stage(u) && (depends(u, m_) || depends(u, n_) || depends(u, k_)))
         refuse("a stage is filled anew for each of its steps");
     }
     if (ordered_ranges(out_) & (bit(out_.position(m_)) | bit(out_.position(n_))))
       refuse("its steps go one after the other");
+  }
+
+  bool shares_product(const UOp& u) const {
+    if (!is_stage(u) || !u.stage_arg().is_shared || !closes(u, m_) || !closes(u, n_)) return false;
+    const std::vector<UOp> below = topological(u.src().first(1), is_stage);
+    return std::ranges::any_of(below, [&](const UOp& sum) { return closes(sum, k_); });
   }
 
   // The operand of a product, as it was before it was widened.

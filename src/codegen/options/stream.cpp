@@ -187,11 +187,18 @@ class Streamer {
     return std::ranges::any_of(members_, [&](const Member& m) { return reaches(u, m.reduce); });
   }
 
-  void add_factors(const UOp& value, std::vector<UOp>& factors) const {
+  // A factor that was rounded to fewer bits (a weight of a product of matrices) is its own factors
+  // where some of them leave the sum: what stays is rounded.
+  template <class Leaves>
+  void add_factors(const UOp& value, const Leaves& leaves, std::vector<UOp>& factors) const {
     std::vector<UOp> stack{value};
     while (!stack.empty()) {
       const UOp u = std::move(stack.back());
       stack.pop_back();
+      if (is_rounding(u) && mentions(u)) {
+        add_rounded(u, value.dtype(), leaves, factors);
+        continue;
+      }
       if (u.op() != Op::Mul || !mentions(u) || exponent_of(u)) {
         factors.push_back(u);
         continue;
@@ -199,6 +206,25 @@ class Streamer {
       stack.push_back(u.src(1));
       stack.push_back(u.src(0));
     }
+  }
+  static bool is_rounding(const UOp& u) {
+    return u.op() == Op::Cast && u.dtype().is_float() && u.src(0).dtype().is_float();
+  }
+  template <class Leaves>
+  void add_rounded(const UOp& rounded, DType dtype, const Leaves& leaves,
+                   std::vector<UOp>& factors) const {
+    UOp exact = rounded;
+    while (is_rounding(exact)) exact = UOp(exact.src(0));
+    std::vector<UOp> all, inside;
+    if (exact.dtype() == dtype) add_factors(exact, leaves, all);
+    for (const UOp& f : all)
+      if (!leaves(f)) inside.push_back(f);
+    if (inside.empty() || inside.size() == all.size()) {
+      factors.push_back(rounded);
+      return;
+    }
+    factors.push_back(substitute(rounded, {{exact, product_of(rounded.graph(), inside)}}));
+    std::ranges::copy_if(all, std::back_inserter(factors), leaves);
   }
 
   // What of a sum's value depends on its range, and what is multiplied with the finished sum.
@@ -213,7 +239,7 @@ class Streamer {
     const RangeSet own = bit(kernel_.position(reduce.src(1)));
     const auto leaves = [&](const UOp& f) { return !(free_of(f) & own) && mentions(f); };
     std::vector<UOp> factors;
-    add_factors(reduce.src(0), factors);
+    add_factors(reduce.src(0), leaves, factors);
     for (UOp& f : factors) {
       if (f.op() != Op::Div || !leaves(f.src(1)) || leaves(f)) continue;
       out.divisor = out.divisor ? mul(out.divisor, f.src(1)) : UOp(f.src(1));
@@ -291,7 +317,7 @@ class Streamer {
         stack.insert(stack.end(), u.src().begin(), u.src().end());
       } else if (u.op() == Op::Div && !mentions(u.src(1))) {
         stack.push_back(u.src(0));
-      } else if (u.op() == Op::Neg) {
+      } else if (u.op() == Op::Neg || is_rounding(u)) {
         stack.push_back(u.src(0));
       } else if (u.op() == Op::Where && !mentions(u.src(0)) &&
                  (is_zero(u.src(1)) || is_zero(u.src(2)))) {
