@@ -157,7 +157,8 @@ TEST(TopK, GroupsOfNanAreTheGreatest) {
   for (const bool largest : {true, false})
     for (const float number : {1.0F, INFINITY, -INFINITY}) {
       std::vector<float> data(2003, largest ? number : NAN);
-      for (const size_t i : {1500, 1501, 400, 2002, 2001}) data[i] = largest ? NAN : number;
+      for (const int i : {1500, 1501, 400, 2002, 2001})
+        data[static_cast<size_t>(i)] = largest ? NAN : number;
       expect_sorted<float>(context, kFloat32, {1, 2003, 1}, 9, largest, data);
     }
 }
