@@ -284,6 +284,23 @@ class Writes(unittest.TestCase):
         finally:
             Reading.tinygrad = False
 
+    def test_values_from_before_that_share_what_they_are_made_of(self):
+        """Of some that read the weight and some that do not, in any order, each has the elements from before."""
+        Reading.tinygrad = True
+        try:
+            weight, other = Tensor([1.0, 2.0]).contiguous().realize(), Tensor([5.0, 6.0]).contiguous().realize()
+            step = TinyJit(lambda x: weight.assign(weight + x).realize())
+            for i in range(5):
+                before, shared = weight.tolist(), other * 3
+                old = [shared + 1, shared + weight, shared - 1, (shared + weight) * 2, weight * shared]
+                step(Tensor([1.0, 1.0]).realize())
+                self.assertEqual(weight.tolist(), [value + 1 for value in before], i)
+                self.assertEqual([one.tolist() for one in old],
+                                 [[16, 19], [15 + before[0], 18 + before[1]], [14, 17],
+                                  [2 * (15 + before[0]), 2 * (18 + before[1])], [15 * before[0], 18 * before[1]]], i)
+        finally:
+            Reading.tinygrad = False
+
     def test_a_constant_stays_one(self):
         """Its memory is a tensor's own as soon as it has some."""
         jit = TinyJit(lambda a, b: b.assign(a + 1))

@@ -162,8 +162,23 @@ def _built_before(program):
             and not tensor.uop.base.is_realized]
     if not lazy:
         return []
-    written = program.recipe.written(program.kept)
-    return [tensor for tensor in lazy if not written.isdisjoint(tensor.uop.toposort())]
+    written, clean = program.recipe.written(program.kept), set()
+    return [tensor for tensor in lazy if _reads(tensor.uop, written, clean)]
+
+
+def _reads(root, written, clean):
+    """Whether one of the nodes `written` is below this one, or it is one.  `clean`: nodes that are known to read none; those
+    of this one are added then, as the next one is mostly made of the same."""
+    seen, stack = set(), [root]
+    while stack:
+        node = stack.pop()
+        if node in written:
+            return True
+        if node not in seen and node not in clean:
+            seen.add(node)
+            stack.extend(node.src)
+    clean |= seen
+    return False
 
 
 class _Method(functools.partial):
