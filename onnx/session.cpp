@@ -444,8 +444,8 @@ Value value_of(const ValueForm& form, const Tensors& leaves) {
   if (form.kind == Kind::Tensor || form.kind == Kind::Texts) value.tensor = leaves[form.leaf];
   Values parts;
   for (const ValueForm& part : form.parts) parts.push_back(value_of(part, leaves));
-  if (form.kind == Kind::Map) value.map = std::make_shared<const Values>(std::move(parts));
   if (form.kind == Kind::Sequence) value.sequence = std::make_shared<const Tensors>(flat(parts));
+  if (form.kind == Kind::Map) value.map = std::make_shared<const Values>(std::move(parts));
   return value;
 }
 
