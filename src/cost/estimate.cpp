@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
-#include <limits>
-#include <numeric>
+#include <functional>
 #include <span>
 #include <vector>
 
 #include "cost/access_table.h"
+#include "cost/footprint.h"
 #include "cost/group_estimate.h"
 #include "ir/bounds.h"
 #include "ir/picked_lanes.h"
@@ -49,14 +50,8 @@ constexpr double kAhead = 300;          // instructions that are looked ahead
 constexpr double kSpilled = 1;          // a value that no register has
 constexpr double kBeside = 2;           // registers for operands
 constexpr double kOthers = 0.15;        // of what the wanted most resource leaves, is not hidden
-constexpr double kLine = 64;            // bytes
-constexpr double kNearLines = 4;        // lines side by side from which on they are fetched ahead
-constexpr double kFarLine = 2.5;        // what a line that is not fetched ahead costs, in such
-constexpr double kUsable = 0.75;        // of a cache
-constexpr double kCounted = 1e15;       // more is not told apart
+constexpr double kTold = 0.01;          // of all: resources of which less is wanted are not told
 constexpr size_t kClosuresMax = 64;     // that are told apart
-constexpr int64_t kPage = 4096;         // bytes, after which the sets of the first level repeat
-constexpr int64_t kWays = 16;           // lines of a set
 
 constexpr std::string_view kNames[kResources] = {"issue", "arithmetic", "loads",   "stores",
                                                  "chain", "level 2",    "level 3", "memory"};
@@ -269,7 +264,11 @@ class Estimator {
     if (u.node.op() == Op::Store) store(nest, u);
     if (u.node.op() == Op::Stage) fill(nest, u, own);
     turn(nest);
-    traffic(nest);
+    const LevelBytes bytes =
+        traffic(nest.touched, nest.loops, unrolled_ | lanes_ | words_, table_.extents, target_);
+    totals_.bytes.level2 += bytes.level2;
+    totals_.bytes.level3 += bytes.level3;
+    totals_.bytes.memory += bytes.memory;
   }
 
   // A loop over tiles of unrolled steps, as many as a run says, has a body for each number of steps
@@ -329,6 +328,7 @@ class Estimator {
     repeat(v, vectors(v, u.dtype()));
     const double n = times(nest, v);
     if (u.dtype() == kInt64 && !data_[v.place]) return index(v, n);
+    if (u.src(0).dtype() == kInt64 && !data_[v.place] && u.dtype() == kBool) return mask(v, n);
     // The product of a sum of products is no instruction of its own.
     if (u.op() == Op::Mul && closed.op() == Op::Reduce && closed.src(0) == u &&
         closed.reduce_arg().op == Op::Add)
@@ -363,6 +363,13 @@ class Estimator {
     at(Resource::Issue) += n * lanes_of(v) * 4 * kIssued;
   }
 
+  // Whether indices are in some order: a mask of each vector's lanes is made from where it changes.
+  void mask(const Value& v, double n) {
+    const bool has_lanes = (v.free & lanes_) != 0;
+    at(Resource::Arithmetic) += n * (has_lanes ? kMaskMade : kMultiplied);
+    at(Resource::Issue) += n * (has_lanes ? kMaskIssued : 1) * kIssued;
+  }
+
   int64_t lane_stride(const AccessInfo& a) const {
     if (!lanes_) return 0;
     int64_t stride = 0;
@@ -372,45 +379,6 @@ class Estimator {
     }
     return stride;
   }
-
-  // Ranges along which an access goes on, as strides and extents.
-  struct Axis {
-    double stride, extent;
-  };
-  class Axes {
-   public:
-    void add(double stride, double extent) { axes_[count_++] = {stride, extent}; }
-    // By stride.
-    std::span<const Axis> sorted() {
-      std::ranges::sort(axes_.data(), axes_.data() + count_, {}, &Axis::stride);
-      return {axes_.data(), count_};
-    }
-
-   private:
-    std::array<Axis, std::numeric_limits<RangeSet>::digits> axes_;  // so many of them are set
-    size_t count_ = 0;
-  };
-
-  // How many different places axes reach, the nearest first: steps of a window meet others'.
-  class Places {
-   public:
-    void add(const Axis& axis) {
-      const bool meets =
-          step_ > 0 && axis.stride <= last_ + step_ && std::fmod(axis.stride, step_) == 0;
-      if (!meets) {
-        before_ = count();
-        step_ = axis.stride;
-        last_ = 0;
-      }
-      last_ += axis.stride * (axis.extent - 1);
-    }
-    bool empty() const { return step_ == 0; }
-    double count() const { return step_ > 0 ? before_ * (last_ / step_ + 1) : 1; }
-
-   private:
-    double before_ = 1;           // of axes further in
-    double step_ = 0, last_ = 0;  // of those that meet, and from the first place to the last
-  };
 
   // Different places among the copies of an access.
   double copies(const AccessInfo& a) const {
@@ -648,114 +616,14 @@ class Estimator {
     }
   }
 
-  // The lines that an access touches as some ranges run.
-  struct Footprint {
-    double bytes = 0;     // of whole lines
-    bool is_near = true;  // many lie side by side: they are fetched ahead
-    int64_t apart = 0;    // bytes, between runs that do not lie side by side; 0: there is one
-    double run = 1;       // lines of a run
-    // Of a cache whose sets repeat after `way` bytes: runs so far apart share few of them.
-    double room(int64_t way) const {
-      if (apart == 0) return bytes;
-      const auto sets = static_cast<double>(way) / kLine;
-      const int64_t places = way / std::gcd(apart, way);
-      const double used = std::min(sets, static_cast<double>(places) * run);
-      return bytes / kLine <= used ? bytes : bytes * sets / used;
-    }
-  };
-  Footprint footprint(const AccessInfo& a, RangeSet set) const {
-    const double bytes = bytes_of(a.store ? a.node.src(1).dtype() : a.node.dtype());
-    // Ranges by stride: what steps overlap, or go on where others end, is one run.
-    Axes axes;
-    double opaque = 1;
-    for (RangeSet left = set; left; left &= left - 1) {
-      const auto i = static_cast<size_t>(std::countr_zero(left));
-      const int64_t stride = a.strides[i];
-      if (stride == 0 || extent(i) == 1) continue;
-      if (stride == kOpaqueStride)
-        opaque *= extent(i);
-      else
-        axes.add(std::abs(static_cast<double>(stride)), extent(i));
-    }
-    Footprint out;
-    double span = 1;  // from the first element to the last, of what is one run so far
-    Places runs;
-    for (const Axis& axis : axes.sorted()) {
-      const double gap = axis.stride * bytes;
-      if (runs.empty() && axis.stride <= span + (gap < kLine ? kLine / bytes : 0)) {
-        span += axis.stride * (axis.extent - 1);
-        continue;
-      }
-      out.apart = std::gcd(out.apart, static_cast<int64_t>(std::min(gap, kCounted)));
-      runs.add(axis);
-    }
-    const double others = runs.count();
-    const double lines = std::ceil(span * bytes / kLine);
-    out.run = lines;
-    out.is_near = lines >= kNearLines || others * opaque == 1;
-    // At most all of it: in as many lines as a run's elements take, and no more than lie between
-    // the first and the last.
-    const double whole = std::max(a.elements, 1.0) * lines / span;
-    const double between = std::ceil(a.span * bytes / kLine) + 1;
-    const double all = std::max(std::min(whole, between), 1.0);
-    out.bytes = std::min(others * opaque * lines, all) * kLine;
-    return out;
-  }
-
-  // Bytes that come into each cache from the level behind it.
-  void traffic(const Nest& nest) {
-    if (nest.touched.empty()) return;
-    const size_t depth = nest.loops.size(), count = nest.touched.size();
-    // Footprints of each, of what runs inside of each depth.
-    std::vector<Footprint> of(count * (depth + 1));
-    RangeSet set = unrolled_ | lanes_ | words_;
-    for (size_t d = depth + 1; d-- > 0;) {
-      if (d < depth) set |= bit(nest.loops[d]);
-      for (size_t k = 0; k < count; ++k) {
-        // It touches the same all the while if it does not step with the loop.
-        const AccessInfo& a = *nest.touched[k];
-        const bool steps =
-            d == depth || (a.strides[nest.loops[d]] != 0 && extent(nest.loops[d]) != 1);
-        of[d * count + k] = steps ? footprint(a, set) : of[(d + 1) * count + k];
-      }
-    }
-    const auto bytes_into = [&](int64_t capacity, int64_t way, bool is_far) {
-      const auto fits_at = [&](size_t d) {
-        double room = 0;
-        for (size_t k = 0; k < count; ++k)
-          room += way ? of[d * count + k].room(way) : of[d * count + k].bytes;
-        return room <= static_cast<double>(capacity) * kUsable;
-      };
-      size_t fits = depth;
-      while (fits > 0 && fits_at(fits - 1)) --fits;
-      if (fits == 0) return 0.0;  // it is there from the last time
-      // The loop around goes on in the same lines, or stays; further out all comes anew.
-      double turns = 1;
-      for (size_t d = 0; d + 1 < fits; ++d) turns *= extent(nest.loops[d]);
-      const bool is_crowded = fits == depth && !fits_at(depth);
-      double all = 0;
-      for (size_t k = 0; k < count; ++k) {
-        const Footprint& walked = of[(fits - 1) * count + k];
-        // What shares its sets with itself is not there any more when a step comes back to it.
-        const Footprint& step = of[fits * count + k];
-        const bool is_lost = is_crowded && way && step.room(way) > static_cast<double>(capacity);
-        const double bytes = is_lost ? step.bytes * extent(nest.loops[fits - 1]) : walked.bytes;
-        all += bytes * (!is_far || walked.is_near ? 1 : kFarLine);
-      }
-      return all * turns;
-    };
-    totals_.level2 += bytes_into(target_.l1_bytes, kPage, false);
-    totals_.level3 += bytes_into(target_.l2_bytes, target_.l2_bytes / kWays, true);
-    totals_.memory += bytes_into(target_.l3_bytes, 0, true);
-  }
-
   Estimate sum() {
     Estimate out;
     const double cycle = 2.0 * unit_bytes() / 4 / target_.fma_rate;
     for (size_t i = 0; i < kResources; ++i) out.each[i] = cycles_[i] * cycle;
-    out.each[static_cast<size_t>(Resource::Level2)] = totals_.level2 / target_.l2_bandwidth;
-    out.each[static_cast<size_t>(Resource::Level3)] = totals_.level3 / target_.l3_bandwidth;
-    out.each[static_cast<size_t>(Resource::Memory)] = totals_.memory / target_.memory_bandwidth;
+    out.each[static_cast<size_t>(Resource::Level2)] = totals_.bytes.level2 / target_.l2_bandwidth;
+    out.each[static_cast<size_t>(Resource::Level3)] = totals_.bytes.level3 / target_.l3_bandwidth;
+    out.each[static_cast<size_t>(Resource::Memory)] =
+        totals_.bytes.memory / target_.memory_bandwidth;
     out.copies = static_cast<int64_t>(std::min(totals_.copies, kCounted));
     out.code = static_cast<int64_t>(std::min(totals_.code, kCounted));
     double most = 0, all = 0;
@@ -786,7 +654,7 @@ class Estimator {
   std::array<double, kResources> cycles_{};
   struct Totals {
     double copies = 1, code = 0;
-    double level2 = 0, level3 = 0, memory = 0;  // bytes out of each
+    LevelBytes bytes;
   };
   Totals totals_;
 };
@@ -799,6 +667,24 @@ std::string_view name_of(Resource resource) {
 
 Resource Estimate::bound() const {
   return static_cast<Resource>(std::ranges::max_element(each) - each.begin());
+}
+
+std::string text_of(const Estimate& estimate) {
+  std::vector<std::pair<double, std::string_view>> parts;
+  for (size_t i = 0; i < kResources; ++i)
+    if (estimate.each[i] > estimate.seconds * kTold)
+      parts.emplace_back(estimate.each[i], kNames[i]);
+  std::ranges::sort(parts, std::ranges::greater());
+  char text[64];
+  std::snprintf(text, sizeof text, "%.2f us", estimate.seconds * 1e6);
+  std::string out = text;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    out += i == 0 ? " by " : ", ";
+    out += parts[i].second;
+    std::snprintf(text, sizeof text, " %.2f", parts[i].first * 1e6);
+    out += text;
+  }
+  return out;
 }
 
 Estimate estimate(const Kernel& kernel, const Machine& target) {

@@ -3,9 +3,7 @@
 //
 // A few resources are counted, as if each were the only one, and what is wanted most of all
 // decides: instructions, the units that do arithmetic, load and store, the chain of additions that
-// a sum waits for, and the bytes that come from each level of memory.  The last by footprints: what
-// the loops inside of some depth touch either stays in a cache while they run or comes anew in each
-// turn of the loops outside (M. Wolf and M. Lam, A Data Locality Optimizing Algorithm, 1991).
+// a sum waits for, and the bytes that come from each level of memory (footprint.h).
 //
 // It ranks lists of options; it does not predict a clock.  A search tells it beside each
 // measured time (docs/debugging.md).
@@ -13,6 +11,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "cost/machine.h"
@@ -33,6 +32,9 @@ struct Estimate {
 };
 
 std::string_view name_of(Resource resource);
+// "163.01 us by arithmetic 117.20, loads 44.10, issue 33.00": the whole, and each resource that
+// matters in microseconds, what is wanted most first.
+std::string text_of(const Estimate& estimate);
 
 // Steps of a window from which on its loop asks, for each row of a tile, whether there is anything:
 // over fewer it is cut where the border lies, or has its steps side by side.

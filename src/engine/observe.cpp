@@ -210,9 +210,8 @@ void Observer::lowered(const Kernel& kernel, const CodegenResult& result) {
   if (tells(3)) {
     std::string proposed;
     for (const ProposalNote& p : result.proposed)
-      proposed += cat(p.is_taken ? "  taken from " : "  proposed by ", p.strategy,
-                      format(", %.2f us by ", p.cost.seconds * 1e6), name_of(p.cost.bound()), ": ",
-                      to_text(p.options), "\n");
+      proposed += cat(p.is_taken ? "  taken from " : "  proposed by ", p.strategy, ", ",
+                      text_of(p.cost), ": ", to_text(p.options), "\n");
     tell(cat("kernel ", result.program.name, "\n", tree_text(kernel.roots, {}, 2), proposed,
              "  options ", structure_name(kernel), ": ",
              result.options.empty() ? "none" : result.options, "\n", nest_text(result.program, 2)));

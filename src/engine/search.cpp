@@ -218,11 +218,10 @@ void Search::tell(size_t from, size_t to, const Candidate& best) const {
 void Search::tell_candidate(const Candidate& candidate) const {
   if (!place_.observer.tells(2)) return;
   const Estimate e = estimate(apply_options(prepared(), candidate.list), machine());
-  char text[96];
-  std::snprintf(text, sizeof text, "%12.2f us, estimated %12.2f us by ", candidate.seconds * 1e6,
-                e.seconds * 1e6);
+  char text[48];
+  std::snprintf(text, sizeof text, "%12.2f us, estimated ", candidate.seconds * 1e6);
   place_.observer.tell(
-      cat(text, name_of(e.bound()), ": ", candidate.name, ": ", to_text(candidate.list), "\n"));
+      cat(text, text_of(e), ": ", candidate.name, ": ", to_text(candidate.list), "\n"));
 }
 
 void Search::tell_end(const SearchResult& result, const Candidate& first) const {

@@ -52,6 +52,21 @@ Axis gathered_axis(const UOp& gather, size_t axis, size_t source) {
   return axis < indexed ? axis : axis - count + 1;
 }
 
+// The axis of a reshaped value whose neighbours are those of an axis of the result: of axes that
+// become one (heads and their elements) the innermost, of one that becomes several the whole for
+// the innermost of these.
+Axis axis_of_neighbours(const UOp& reshape, size_t axis) {
+  const Shape& to = shape_of(reshape);
+  const Shape& from = shape_of(reshape.src(0));
+  Dim wanted = 1, distance = 1;  // elements between neighbours, if it is row-major
+  for (size_t i = to.size(); i-- > axis + 1;) wanted = wanted * to[i];
+  for (size_t k = from.size(); k-- > 0;) {
+    if (distance == wanted && !from[k].is(1)) return k;
+    distance = distance * from[k];
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 int64_t extent(const UOp& u, size_t axis) {
@@ -63,6 +78,11 @@ AxisOfNode KernelAxes::below(const AxisOfNode& at, size_t source) {
   const UOp& s = at.node.src(source);
   if (!at.axis) return {s, std::nullopt};
   if (at.node.op() == Op::Gather) return {s, gathered_axis(at.node, *at.axis, source)};
+  // Floats need not lie side by side along what is summed, and windows beside them would follow
+  // their votes through the groups of a channel shuffle.
+  const bool is_of_words = s.dtype().bytes() == 1;
+  if (is_of_words && at.node.op() == Op::Reshape && !shape_of(at.node)[*at.axis].is(1))
+    return {s, axis_of_neighbours(at.node, *at.axis)};
   if (has(at.node.op(), kMovement)) return {s, axis_below(at.node, *at.axis)};
   if (at.node.op() == Op::Winograd) return {s, winograd_transform(at.node).axis_below(*at.axis)};
   const bool keeps = has(at.node.op(), kElementwise) || at.node.op() == Op::ReduceAxis ||

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <regex>
+
 #include "codegen/options/options.h"
 #include "codegen/pipeline.h"
 #include "cost/limit.h"
@@ -167,6 +169,29 @@ TEST_F(EstimateTest, MasksThatLoopsMakeTakeTime) {
     return of(kernel, "TILE r1 16; VEC r2")[Resource::Arithmetic];
   };
   EXPECT_GT(arithmetic(2), 1.5 * arithmetic(0));
+}
+
+// Whether indices are in order takes a mask of each vector, however narrow that is.
+TEST_F(EstimateTest, OrdersOfIndicesTakeAMaskOfEachVector) {
+  target_.unit_bytes = 32;
+  const auto arithmetic = [&](const Tensor& t, std::string_view list) {
+    return of(kernel_of(t), list)[Resource::Arithmetic];
+  };
+  const char* whole = "TILE r1 16; VEC r2";
+  const char* half = "TILE r1 8; VEC r2";
+  const Tensor x = add(input({64, 256}), input({64, 1}));
+  EXPECT_DOUBLE_EQ(arithmetic(x, half), arithmetic(x, whole));
+  const Tensor below = tril(x);
+  EXPECT_GT(arithmetic(below, half), 1.3 * arithmetic(below, whole));
+}
+
+// What is told begins with what is wanted most.
+TEST_F(EstimateTest, TellsWhatEachResourceTakes) {
+  const Estimate e = of(kernel_of(neg(input({1 << 24}))), "TILE r0 16; VEC r1");
+  EXPECT_TRUE(std::regex_match(
+      text_of(e), std::regex(R"([0-9]+\.[0-9]{2} us by memory [0-9.]+(, [a-z 0-9]+ [0-9.]+)*)")))
+      << text_of(e);
+  EXPECT_EQ(text_of(Estimate()), "0.00 us");
 }
 
 }  // namespace

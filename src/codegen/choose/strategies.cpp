@@ -9,6 +9,9 @@ namespace tiny {
 
 namespace {
 
+// How many times less half vectors must be estimated to take than whole ones, of the same strategy.
+constexpr double kHalvesGain = 1.02;
+
 bool always(const Seen&) {
   return true;
 }
@@ -60,14 +63,19 @@ std::span<const Strategy> strategies() {
   return kStrategies;
 }
 
-std::vector<Proposal> all_proposals(const Seen& seen) {
+namespace {
+
+// The rows up to the one of this name.
+std::vector<Proposal> proposals_up_to(std::string_view last, const Seen& seen) {
   std::vector<Proposal> proposals;
   for (const Strategy& s : kStrategies) {
     const bool is_for = (s.by == ComputedBy::Groups) == seen.machine.computes_in_groups();
-    if (!is_for || !s.applies(seen)) continue;
-    const size_t before = proposals.size();
-    s.propose(seen, proposals);
-    for (size_t i = before; i < proposals.size(); ++i) proposals[i].strategy = s.name;
+    if (is_for && s.applies(seen)) {
+      const size_t before = proposals.size();
+      s.propose(seen, proposals);
+      for (size_t i = before; i < proposals.size(); ++i) proposals[i].strategy = s.name;
+    }
+    if (s.name == last) break;
   }
   if (seen.machine.computes_in_groups()) return proposals;  // each has its launch
   for (Proposal& p : proposals) {
@@ -78,20 +86,67 @@ std::vector<Proposal> all_proposals(const Seen& seen) {
   return proposals;
 }
 
-OptimisedKernel optimise(const Kernel& kernel, const Machine& machine, double runs) {
-  std::vector<Proposal> proposals = all_proposals(Seen(kernel, machine, runs));
+}  // namespace
+
+std::vector<Proposal> all_proposals(const Seen& seen) {
+  return proposals_up_to({}, seen);
+}
+
+namespace {
+
+// Whether lanes are left out in the last vectors of some range.
+bool has_cut_lanes(const Kernel& kernel) {
+  RangeSet lanes = 0;
+  for (size_t i = 0; i < kernel.ranges.size(); ++i)
+    if (kernel.ranges[i].kind == RangeKind::Vec) lanes |= RangeSet{1} << i;
+  return std::ranges::any_of(kernel.facts, [&](const UOp& fact) {
+    return std::ranges::any_of(topological({&fact, 1}), [&](const UOp& u) {
+      return u.op() == Op::Range && (lanes >> kernel.position(u) & 1) != 0;
+    });
+  });
+}
+
+// The first, unless another is estimated to take so many times less.
+size_t best_of(std::span<const Proposal> proposals, double clearly) {
   const auto seconds = [](const Proposal& p) { return p.cost.seconds; };
-  Proposal& first = proposals.front();
-  Proposal& best = *std::ranges::min_element(proposals, {}, seconds);
+  const auto best = std::ranges::min_element(proposals, {}, seconds);
+  const bool is_clear = best->cost.seconds * clearly < proposals.front().cost.seconds;
+  return is_clear ? static_cast<size_t>(best - proposals.begin()) : 0;
+}
+
+// What the strategy of a proposal proposes where vectors are as wide as a unit that computes half
+// of a register at once: where lanes are left out, fewer of them are.
+std::vector<Proposal> of_half_vectors(const Seen& seen, const Proposal& wide) {
+  Machine narrow = seen.machine;
+  narrow.vector_bytes = narrow.unit_bytes;
+  std::vector<Proposal> proposals =
+      proposals_up_to(wide.strategy, Seen(seen.kernel, narrow, seen.runs));
+  std::erase_if(proposals, [&](const Proposal& p) { return p.strategy != wide.strategy; });
+  for (Proposal& p : proposals) p.cost = estimate(p.made.kernel, seen.machine);
+  return proposals;
+}
+
+}  // namespace
+
+OptimisedKernel optimise(const Kernel& kernel, const Machine& machine, double runs) {
+  const Seen seen(kernel, machine, runs);
+  std::vector<Proposal> proposals = all_proposals(seen);
   // Those of groups were not measured.
-  const double clearly = machine.computes_in_groups() ? 1 : kClearly;
-  Proposal& taken = best.cost.seconds * clearly < first.cost.seconds ? best : first;
+  size_t taken = best_of(proposals, machine.computes_in_groups() ? 1 : kClearly);
+  if (machine.unit_bytes < machine.vector_bytes && has_cut_lanes(proposals[taken].made.kernel)) {
+    const double wide = proposals[taken].cost.seconds;
+    for (Proposal& half : of_half_vectors(seen, proposals[taken])) {
+      const double least = std::min(wide / kHalvesGain, proposals[taken].cost.seconds);
+      if (half.cost.seconds < least) taken = proposals.size();
+      proposals.push_back(std::move(half));
+    }
+  }
   std::vector<ProposalNote> notes;
   for (const Proposal& p : proposals)
-    if (proposals.size() > 1) notes.push_back({p.strategy, p.made.options, p.cost, &p == &taken});
-  const double taken_seconds = taken.cost.seconds;
-  OptimisedKernel chosen = std::move(taken.made);
-  chosen.seconds = taken_seconds;
+    if (proposals.size() > 1)
+      notes.push_back({p.strategy, p.made.options, p.cost, &p == &proposals[taken]});
+  OptimisedKernel chosen = std::move(proposals[taken].made);
+  chosen.seconds = proposals[taken].cost.seconds;
   chosen.proposed = std::move(notes);
   return chosen;
 }

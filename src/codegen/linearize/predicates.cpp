@@ -45,8 +45,10 @@ LinearId Predicates::holds_of(const UOp& e, const IndexForm& form, int64_t lanes
   const LinearId base = values_.scalar_of(form);
   if (lane == 0) return emit_.elementwise(Op::LessEqual, kBool, {zero, base});
   // base + lane * l >= 0 holds from -base/lane upwards, or up to base/-lane.
-  const LinearId step = emit_.index_constant(lane > 0 ? lane : -lane);
-  const LinearId quotient = emit_.elementwise(Op::FloorDiv, kInt64, {base, step});
+  const int64_t step = lane > 0 ? lane : -lane;
+  const LinearId quotient =
+      step == 1 ? base
+                : emit_.elementwise(Op::FloorDiv, kInt64, {base, emit_.index_constant(step)});
   LinearId low = zero;
   LinearId high = emit_.index_constant(lanes);
   if (lane > 0)

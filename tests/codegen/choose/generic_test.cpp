@@ -99,5 +99,32 @@ TEST_F(GenericTest, ProposesListsThatReplay) {
   }
 }
 
+// Lanes of all vectors of a list.
+int64_t lanes_of(const Kernel& kernel) {
+  int64_t lanes = 1;
+  for (const KernelRange& r : kernel.ranges)
+    if (r.kind == RangeKind::Vec) lanes = std::max(lanes, r.range.src(0).const_int());
+  return lanes;
+}
+
+// Where units compute half of a vector at once, 24 columns are three half vectors, not two whole
+// ones of which a quarter is left out; 32 are two whole ones, and no other list is looked at.
+TEST_F(GenericTest, HalfVectorsLeaveOutFewerLanes) {
+  const auto chosen = [&](int64_t columns, int32_t unit_bytes) {
+    target_.unit_bytes = unit_bytes;
+    const Tensor x = input({96, 256}), w = input({256, columns});
+    return optimise(kernel_of(matmul(x, w)), target_);
+  };
+  EXPECT_EQ(lanes_of(chosen(24, 64).kernel), 16);
+  EXPECT_EQ(lanes_of(chosen(32, 32).kernel), 16);
+  EXPECT_EQ(chosen(32, 32).proposed.size(), chosen(32, 64).proposed.size());
+  const OptimisedKernel halves = chosen(24, 32);
+  EXPECT_EQ(lanes_of(halves.kernel), 8);
+  const auto taken = std::ranges::find_if(halves.proposed, &ProposalNote::is_taken);
+  ASSERT_NE(taken, halves.proposed.end());
+  EXPECT_EQ(taken->cost.seconds, estimate(halves.kernel, target_).seconds);
+  EXPECT_LT(taken->cost.seconds, halves.proposed.front().cost.seconds);
+}
+
 }  // namespace
 }  // namespace tiny
