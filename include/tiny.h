@@ -993,7 +993,9 @@ TINY_API tiny_status tiny_ctc_loss(const tiny_tensor *log_probability, const tin
 
 /* ---- Several devices together -----------------------------------------------------------------
 ** Each device has a tensor, each gets a result; of one context, too.  Tensors have one shape and one dtype.  They are
-** computed now if need be, and results have memory of their own: gradients end there.  Parts go round a ring of the
+** computed now if need be, and results have memory of their own: gradients end there.  Of tensors that depend on
+** placeholders (tiny_input) the results, like a copy by tiny_tensor_to, have values in runs of a program alone, of
+** which tiny_program_compile says more.  Parts go round a ring of the
 ** devices, in the order of `tensors`, from device to device where both drivers can, else over the host, so that a
 ** result has the same bits on every device and in every run, whatever kinds of devices they are.  With processes the
 ** tensors of all are meant, ordered by ranks: all make the same calls in the same order, one at a time, with as many
@@ -1587,7 +1589,11 @@ TINY_API tiny_status tiny_input(tiny_context *context, tiny_dtype dtype, const i
    a whole: pending writes to other tensors that it reads, and those that depend on its inputs, are done by it too, such
    as an optimiser's momentum and running statistics.  It is
    exclusive: TINY_ERROR_BUSY while another run of it executes.  After a run, what was built on a tensor that it
-   wrote and not computed before is TINY_ERROR_INVALID_ARGUMENT.  `inputs` may be NULL if there are none. */
+   wrote and not computed before is TINY_ERROR_INVALID_ARGUMENT.  `inputs` may be NULL if there are none.
+   Where outputs depend on a call over several devices (tiny_allreduce, tiny_allgather, tiny_tensor_to) inputs and
+   outputs are of any of these devices, and a run does that call too: between its kernels of before and behind, each
+   device's kernels beside the others'.  What is needed behind and does not go through the call is computed again there;
+   it must not read what is written before it (TINY_ERROR_UNSUPPORTED).  Sizes are numbers then. */
 TINY_API tiny_status tiny_program_compile(tiny_tensor *const *inputs, size_t input_count, tiny_tensor *const *outputs,
                                           size_t output_count, tiny_program **out);
 TINY_API void tiny_program_retain(tiny_program *program);

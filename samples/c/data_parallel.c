@@ -1,6 +1,7 @@
 /* A small network that learns on several devices at once, and in several processes: each has a part
    of the batch and a copy of the parameters, the gradients are averaged over all, and all do the
-   same step.
+   same step.  A step of all devices is one program, compiled once: what goes from device to device
+   is a part of it.
 
      data_parallel cpu                            one device
      data_parallel cuda cuda:1                    two
@@ -24,9 +25,11 @@ static void must(tiny_status status) {
   exit(1);
 }
 
-/* One device: its rows of the batch, its copy of the parameters. */
+/* One device: its rows of the batch and what stands for them in the program, its copy of the
+   parameters. */
 typedef struct {
   tiny_context* context;
+  tiny_tensor *rows_x, *rows_y;
   tiny_tensor *x, *y;
   tiny_tensor* parameters[PARAMETERS];
   tiny_tensor* gradients[PARAMETERS];
@@ -51,6 +54,13 @@ static tiny_tensor* made(tiny_context* context, int64_t rows, int64_t columns,
   return out;
 }
 
+static tiny_tensor* placeholder(tiny_context* context, int64_t rows, int64_t columns) {
+  tiny_tensor* out = NULL;
+  const int64_t dims[] = {rows, columns};
+  must(tiny_input(context, TINY_FLOAT32, dims, 2, &out));
+  return out;
+}
+
 /* A device that is named again is a partition of it: another context. */
 static tiny_context* open_device(const char* name) {
   tiny_options* options = NULL;
@@ -71,8 +81,10 @@ static void begin(member* one, const char* device, int64_t first, int64_t rows) 
   fill(last, HIDDEN, 3);
   for (int i = 0; i < ROWS; ++i) y[i] = x[i * FEATURES] * x[i * FEATURES + 1] + x[i * FEATURES + 2];
   one->context = open_device(device);
-  one->x = made(one->context, rows, FEATURES, x + first * FEATURES);
-  one->y = made(one->context, rows, 1, y + first);
+  one->rows_x = made(one->context, rows, FEATURES, x + first * FEATURES);
+  one->rows_y = made(one->context, rows, 1, y + first);
+  one->x = placeholder(one->context, rows, FEATURES);
+  one->y = placeholder(one->context, rows, 1);
   one->parameters[0] = made(one->context, FEATURES, HIDDEN, weights);
   one->parameters[1] = made(one->context, 1, HIDDEN, bias);
   one->parameters[2] = made(one->context, HIDDEN, 1, last);
@@ -109,9 +121,12 @@ static void average(tiny_tensor** tensors[], size_t count, tiny_processes* proce
   }
 }
 
-static float step(member* members, size_t count, tiny_processes* processes) {
+/* A step of all members: it has their rows as inputs, and gives the loss and the new parameters,
+   which are the parameters' own memory. */
+static tiny_program* compile_step(member* members, size_t count, tiny_processes* processes) {
   tiny_tensor** same[DEVICES_MAX];
-  float loss = 0;
+  tiny_tensor *inputs[2 * DEVICES_MAX], *outputs[1 + PARAMETERS * DEVICES_MAX];
+  tiny_program* program = NULL;
   for (size_t i = 0; i < count; ++i) differentiate(&members[i]);
   for (int parameter = 0; parameter < PARAMETERS; ++parameter) {
     for (size_t i = 0; i < count; ++i) same[i] = &members[i].gradients[parameter];
@@ -119,14 +134,20 @@ static float step(member* members, size_t count, tiny_processes* processes) {
   }
   for (size_t i = 0; i < count; ++i) same[i] = &members[i].loss;
   average(same, count, processes);
-  must(tiny_tensor_read(members[0].loss, &loss, sizeof loss));
+  outputs[0] = members[0].loss;
   for (size_t i = 0; i < count; ++i) {
     must(tiny_optimizer_step(members[i].optimizer, members[i].gradients, PARAMETERS, NULL));
-    must(tiny_realize(members[i].parameters, PARAMETERS));
+    inputs[2 * i] = members[i].x;
+    inputs[2 * i + 1] = members[i].y;
+    for (size_t k = 0; k < PARAMETERS; ++k)
+      outputs[1 + i * PARAMETERS + k] = members[i].parameters[k];
+  }
+  must(tiny_program_compile(inputs, 2 * count, outputs, 1 + count * PARAMETERS, &program));
+  for (size_t i = 0; i < count; ++i) {
     for (int k = 0; k < PARAMETERS; ++k) tiny_tensor_release(members[i].gradients[k]);
     tiny_tensor_release(members[i].loss);
   }
-  return loss;
+  return program;
 }
 
 /* The bits of all parameters, folded to a number (FNV-1a). */
@@ -146,6 +167,8 @@ static uint32_t fold(const member* one) {
 static void end(member* one) {
   tiny_optimizer_release(one->optimizer);
   for (int k = 0; k < PARAMETERS; ++k) tiny_tensor_release(one->parameters[k]);
+  tiny_tensor_release(one->rows_x);
+  tiny_tensor_release(one->rows_y);
   tiny_tensor_release(one->x);
   tiny_tensor_release(one->y);
   tiny_context_release(one->context);
@@ -175,10 +198,21 @@ int main(int argc, char** argv) {
   for (size_t i = 0; i < count; ++i)
     begin(&members[i], argv[1 + with_mpi + (int)i], (rank * (int64_t)count + (int64_t)i) * rows,
           rows);
+  tiny_program* const program = compile_step(members, count, processes);
+  tiny_run* run = NULL;
+  must(tiny_run_create(program, &run));
+  for (size_t i = 0; i < count; ++i) {
+    must(tiny_run_set_input(run, 2 * i, members[i].rows_x));
+    must(tiny_run_set_input(run, 2 * i + 1, members[i].rows_y));
+  }
   for (int i = 0; i < STEPS; ++i) {
-    const float loss = step(members, count, processes);
+    float loss = 0;
+    must(tiny_run_execute(run));
+    must(tiny_run_read_output(run, 0, &loss, sizeof loss));
     if (rank == 0) printf("step %d loss %.6f\n", i, loss);
   }
+  tiny_run_release(run);
+  tiny_program_release(program);
   for (size_t i = 0; i < count; ++i) {
     printf("process %d device %d parameters %08x\n", (int)rank, (int)i,
            (unsigned)fold(&members[i]));

@@ -1,5 +1,4 @@
 // Calls over tensors of several devices at once, and of several processes.
-#include <functional>
 #include <memory>
 #include <span>
 #include <utility>
@@ -7,6 +6,7 @@
 
 #include "api/boundary.h"
 #include "api/processes_handle.h"
+#include "api/together.h"
 #include "tensor/collective.h"
 #include "tensor/elementwise.h"
 
@@ -23,36 +23,10 @@ constexpr Named<Combine> kCombining[] = {
     {TINY_MEAN, "TINY_MEAN", add},
 };
 
-// Has contexts for one call: what was entered last is left first, also where one cannot be had.
-struct Entered {
-  Entered(std::unique_ptr<Entered> b, tiny_context& context)
-      : before(std::move(b)), building(context) {}
-
-  std::unique_ptr<Entered> before;
-  Building building;
-};
-
-// The contexts of all tensors, each once.  In the order of their addresses, so that two such calls
-// do not wait for each other.
-std::unique_ptr<Entered> enter_all(tiny_tensor* const* tensors, size_t count) {
-  std::unique_ptr<Entered> entered;
-  tiny_context* next = nullptr;
-  do {
-    tiny_context* const last = std::exchange(next, nullptr);
-    for (size_t i = 0; i < count; ++i)
-      if (tiny_context* const one = tensors[i]->context; one > last && (!next || one < next))
-        next = one;
-    if (next) entered = std::make_unique<Entered>(std::move(entered), *next);
-  } while (next);
-  return entered;
-}
-
-using Together = std::function<std::vector<Tensor>(std::span<Tensor* const>, const Processes*)>;
-
 // A call that makes one tensor of each, where that one lies.
 tiny_status produce_together(const char* call, tiny_tensor* const* tensors, size_t tensor_count,
                              const tiny_processes* processes, tiny_tensor** outs, size_t count,
-                             const Together& together) noexcept {
+                             const auto& shape_of_result, const auto& together) noexcept {
   if (!outs) return fail(call, Status::InvalidArgument, "outs is NULL");
   for (size_t i = 0; i < count; ++i) outs[i] = nullptr;
   return guarded(call, [&] {
@@ -61,10 +35,21 @@ tiny_status produce_together(const char* call, tiny_tensor* const* tensors, size
     require(count == tensor_count, Status::InvalidArgument, "room for ", count, " results of ",
             tensor_count, " tensors");
     for (size_t i = 0; i < count; ++i) required(tensors[i], cat("tensors[", i, "]").c_str());
-    const Processes* const ring = processes ? required(processes, "processes").core.get() : nullptr;
-    const std::unique_ptr<Entered> entered = enter_all(tensors, count);
+    const Ref<Processes> ring = processes ? required(processes, "processes").core : nullptr;
+    std::vector<tiny_context*> contexts;
+    for (size_t i = 0; i < count; ++i) contexts.push_back(tensors[i]->context);
+    const std::unique_ptr<Entered> entered = enter_all(contexts);
     const std::vector<Tensor*> values = values_in(tensors, count);
-    std::vector<Tensor> results = together(values, ring);
+    std::vector<Tensor> results;
+    if (is_of_program({tensors, count})) {
+      const Ints shape = shape_of_result(values, ring.get());
+      std::vector<ResultOf> kinds;
+      for (size_t i = 0; i < count; ++i) kinds.push_back({contexts[i], tensors[i]->dtype, shape});
+      results = exchanged({tensors, count}, std::move(kinds),
+                          [together, ring](auto given) { return together(given, ring.get()); });
+    } else {
+      results = together(values, ring.get());
+    }
     std::vector<std::unique_ptr<tiny_tensor>> made;
     for (size_t i = 0; i < count; ++i) {
       made.push_back(std::make_unique<tiny_tensor>(*tensors[i]->context));
@@ -85,18 +70,21 @@ extern "C" {
 
 tiny_status tiny_allreduce(tiny_tensor* const* tensors, size_t tensor_count, tiny_reduce_op op,
                            const tiny_processes* processes, tiny_tensor** outs, size_t count) {
+  using Rows = std::span<const tiny::Named<tiny::Combine>>;
+  const auto how = [op] {
+    return tiny::Combining{tiny::find(Rows(tiny::kCombining), op, "op"), op == TINY_MEAN, op};
+  };
   return tiny::produce_together(
-      __func__, tensors, tensor_count, processes, outs, count, [op](auto values, auto* ring) {
-        using Rows = std::span<const tiny::Named<tiny::Combine>>;
-        return tiny::allreduce(
-            values, {tiny::find(Rows(tiny::kCombining), op, "op"), op == TINY_MEAN, op}, ring);
-      });
+      __func__, tensors, tensor_count, processes, outs, count,
+      [how](auto values, auto*) { return tiny::reduced_shape(values, how()); },
+      [how](auto values, auto* ring) { return tiny::allreduce(values, how(), ring); });
 }
 
 tiny_status tiny_allgather(tiny_tensor* const* tensors, size_t tensor_count, int64_t axis,
                            const tiny_processes* processes, tiny_tensor** outs, size_t count) {
   return tiny::produce_together(
       __func__, tensors, tensor_count, processes, outs, count,
+      [axis](auto values, auto* ring) { return tiny::gathered_shape(values, axis, ring); },
       [axis](auto values, auto* ring) { return tiny::allgather(values, axis, ring); });
 }
 

@@ -6,8 +6,10 @@
 #include <vector>
 
 #include "api/boundary.h"
+#include "api/together.h"
 #include "engine/backend.h"
 #include "engine/storage.h"
+#include "shape/shape.h"
 #include "tensor/create.h"
 #include "tensor/value.h"
 
@@ -102,6 +104,24 @@ Tensor scalar_in(const Ref<Context>& context, const tiny_tensor& scalar) {
   return Tensor::weak_int(context, static_cast<int64_t>(scalar.number_bits));
 }
 
+Tensor copied_to(tiny_context& to, Tensor& tensor) {
+  const Ref<Storage> copy = copy_to(to.core->device(), tensor);
+  return of_storage(to.core, tensor.dtype(), const_dims(tensor.shape()), copy);
+}
+
+// What stands for the copy of a tensor that has its value in runs of a program alone; null for any
+// other.
+tiny_tensor* copied_in_runs(const tiny_tensor& from, tiny_context& to) {
+  const std::unique_ptr<Entered> entered = enter_all({from.context, &to});
+  auto* const operand = const_cast<tiny_tensor*>(&from);
+  if (!is_of_program({&operand, 1})) return nullptr;
+  const Ints shape(from.dims, from.dims + from.rank);
+  std::vector<Tensor> made =
+      exchanged({&operand, 1}, {{&to, from.dtype, shape}},
+                [&to](auto given) { return std::vector{copied_to(to, *given[0])}; });
+  return make_handle(to, [&] { return std::move(made[0]); });
+}
+
 }  // namespace
 
 }  // namespace tiny
@@ -124,6 +144,10 @@ tiny_status tiny_tensor_to(const tiny_tensor* tensor, tiny_context* context, tin
     tiny_context& to = tiny::required(context, "context");
     tiny::Ref<tiny::Storage> copy;
     if (from.context != &to && !from.is_number) {
+      if (tiny_tensor* made = tiny::copied_in_runs(from, to)) {
+        *out = made;
+        return;
+      }
       const tiny::Building building(*from.context);
       copy = tiny::copy_to(to.core->device(), from.value);
     }

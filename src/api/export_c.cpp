@@ -12,6 +12,8 @@ tiny_status tiny_program_export_c(const tiny_program* program, const char* direc
     const tiny_program& p = tiny::required(program, "program");
     const std::string folder = &tiny::required(directory, "directory");
     const std::string called = &tiny::required(name, "name");
+    tiny::require(!p.joint, tiny::Status::Unsupported,
+                  "a program of several devices is not written as C");
     const tiny::Building building(*p.context);
     tiny::Context& context = *p.context->core;
     const tiny::CExport files = tiny::export_c(context, *p.value, called, tiny_version());

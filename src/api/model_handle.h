@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "api/handle.h"
+#include "api/joint.h"
 #include "tensor/program.h"
 #include "tensor/run.h"
 
@@ -25,8 +26,15 @@ struct tiny_program : tiny::CountedAs<tiny::HandleKind::Program> {
     c.retain();
   }
 
+  // Those of one context each that it consists of, in their order.
+  std::vector<tiny::ProgramPart> parts() const {
+    if (joint) return joint->parts();
+    return {{context, value}};
+  }
+
   tiny_context* context;
-  tiny::Ref<const tiny::TensorProgram> value;
+  tiny::Ref<const tiny::TensorProgram> value;  // of several devices: its ports alone
+  tiny::Ref<const tiny::JointProgram> joint;   // null for a program of one device
 };
 
 struct tiny_run : tiny::CountedAs<tiny::HandleKind::Run> {
@@ -42,6 +50,7 @@ struct tiny_run : tiny::CountedAs<tiny::HandleKind::Run> {
   std::atomic<bool> busy{false};  // one thread at a time uses a run
   tiny_context* context;
   tiny::Ref<tiny::TensorRun> value;
+  tiny::Ref<tiny::JointRun> joint;  // of a program of several devices: what executes
   std::vector<tiny_tensor*>
       taken;  // by output: the tensor that has its memory, if one was asked for
 };

@@ -1,8 +1,14 @@
 // Programs and runs.
+#include <algorithm>
+#include <memory>
+
 #include "api/boundary.h"
 #include "api/model_handle.h"
+#include "engine/compile.h"
 #include "engine/kernel_cache.h"
 #include "engine/records.h"
+#include "ir/node_map.h"
+#include "schedule/schedule.h"
 #include "tensor/run.h"
 #include "tensor/value.h"
 
@@ -28,9 +34,54 @@ class Using {
   tiny_run& run_;
 };
 
-// The tape; null for a program without kernels of its own.
-const tiny::Program* tape_of(const tiny_program* program) {
-  return tiny::required(program, "program").value->compiled.program.get();
+// A tape of the program's, and the context that it is of.
+struct TapeOf {
+  tiny_context* context;
+  const tiny::Program* tape;
+};
+// Without those parts that have no kernels of their own.
+std::vector<TapeOf> tapes_of(const tiny_program* program) {
+  std::vector<TapeOf> tapes;
+  for (const tiny::ProgramPart& part : tiny::required(program, "program").parts())
+    if (const tiny::Program* tape = part.value->compiled.program.get())
+      tapes.push_back({part.context, tape});
+  return tapes;
+}
+
+size_t count_kernels(const tiny_program* program, bool (*counts)(const tiny::TapeEntry& entry)) {
+  size_t count = 0;
+  for (const TapeOf& one : tapes_of(program))
+    for (const tiny::TapeEntry& entry : one.tape->tape) count += counts(entry) ? 1 : 0;
+  return count;
+}
+
+// What gives elements to a value that the outputs depend on, beside the inputs; null if nothing
+// does.
+tiny::Ref<tiny::Exchange> exchange_below(tiny_tensor* const* inputs, size_t input_count,
+                                         tiny_tensor* const* outputs, size_t output_count) {
+  std::vector<tiny_context*> contexts;
+  for (size_t i = 0; i < output_count; ++i) {
+    tiny_context* const context = tiny::required(outputs[i], "outputs").context;
+    if (!std::ranges::count(contexts, context)) contexts.push_back(context);
+  }
+  for (tiny_context* context : contexts) {
+    const tiny::Building building(*context);
+    std::vector<tiny::UOp> values;
+    tiny::NodeSet given;
+    for (size_t i = 0; i < output_count; ++i)
+      if (outputs[i]->context == context) values.push_back(outputs[i]->value.node());
+    for (size_t i = 0; i < input_count; ++i)
+      if (tiny::is_live(inputs[i]) && inputs[i]->context == context)
+        for (const tiny::UOp& u :
+             tiny::topological(std::vector{inputs[i]->value.node()}, tiny::has_memory))
+          given.insert(u.node());
+    for (const tiny::UOp& u : tiny::topological(values, tiny::has_memory)) {
+      if (!tiny::is_input(u) || given.contains(u.node())) continue;
+      if (auto* const source = static_cast<tiny::Exchange*>(tiny::source_of(u)))
+        return tiny::Ref<tiny::Exchange>(source);
+    }
+  }
+  return {};
 }
 
 template <class Body>
@@ -113,6 +164,13 @@ tiny_status tiny_program_compile(tiny_tensor* const* inputs, size_t input_count,
   if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
   *out = nullptr;
   return guarded(__func__, [&] {
+    require(outputs != nullptr && output_count > 0, Status::InvalidArgument,
+            "outputs is NULL or empty");
+    if (const auto exchange =
+            exchange_below(inputs, inputs ? input_count : 0, outputs, output_count)) {
+      *out = exchange->compile({inputs, input_count}, {outputs, output_count}).release();
+      return;
+    }
     tiny_context& context = tiny::Operands(outputs, output_count, "outputs").context();
     if (input_count > 0)
       require(&tiny::Operands(inputs, input_count, "inputs").context() == &context,
@@ -133,27 +191,20 @@ void tiny_program_release(tiny_program* program) {
 }
 
 tiny_status tiny_program_kernel_count(const tiny_program* program, size_t* out) {
-  return ask(__func__, out, [&] {
-    const tiny::Program* tape = tape_of(program);
-    return tape ? tape->tape.size() : 0;
-  });
+  return ask(__func__, out,
+             [&] { return count_kernels(program, [](const tiny::TapeEntry&) { return true; }); });
 }
 
 tiny_status tiny_program_interpreted_count(const tiny_program* program, size_t* out) {
   return ask(__func__, out, [&] {
-    size_t count = 0;
-    if (const tiny::Program* tape = tape_of(program))
-      for (const tiny::TapeEntry& entry : tape->tape) count += entry.info.interpreted ? 1 : 0;
-    return count;
+    return count_kernels(program,
+                         [](const tiny::TapeEntry& entry) { return entry.info.interpreted; });
   });
 }
 
 tiny_status tiny_program_cached_count(const tiny_program* program, size_t* out) {
   return ask(__func__, out, [&] {
-    size_t count = 0;
-    if (const tiny::Program* tape = tape_of(program))
-      for (const tiny::TapeEntry& entry : tape->tape) count += entry.info.cached ? 1 : 0;
-    return count;
+    return count_kernels(program, [](const tiny::TapeEntry& entry) { return entry.info.cached; });
   });
 }
 
@@ -162,9 +213,11 @@ tiny_status tiny_program_memory(const tiny_program* program, size_t* arena, size
     return tiny::fail(__func__, Status::InvalidArgument, "arena or weights is NULL");
   *arena = *weights = 0;
   return guarded(__func__, [&] {
-    const tiny::Program* tape = tape_of(program);
-    *arena = tape ? static_cast<size_t>(tape->arena_bytes) : 0;
-    *weights = static_cast<size_t>(program->value->compiled.weight_bytes);
+    for (const tiny::ProgramPart& part : tiny::required(program, "program").parts()) {
+      const tiny::Program* const tape = part.value->compiled.program.get();
+      *arena += tape ? static_cast<size_t>(tape->arena_bytes) : 0;
+      *weights += static_cast<size_t>(part.value->compiled.weight_bytes);
+    }
   });
 }
 
@@ -172,8 +225,13 @@ tiny_status tiny_program_kernels(const tiny_program* program, tiny_report** out)
   if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
   *out = nullptr;
   return guarded(__func__, [&] {
-    const tiny::Program* tape = tape_of(program);
-    *out = new tiny_report(tape ? tiny::kernels_json(*tape) : "[]");
+    std::string all;
+    for (const TapeOf& one : tapes_of(program)) {
+      if (one.tape->tape.empty()) continue;
+      const std::string part = tiny::kernels_json(*one.tape);  // "[..]"
+      all += (all.empty() ? "" : ",") + part.substr(1, part.rfind(']') - 1);
+    }
+    *out = new tiny_report("[" + all + "]");
   });
 }
 
@@ -182,14 +240,20 @@ tiny_status tiny_program_kernel_source(const tiny_program* program, size_t index
   if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
   *out = nullptr;
   return guarded(__func__, [&] {
-    const tiny::Program* tape = tape_of(program);
-    const size_t count = tape ? tape->tape.size() : 0;
+    const size_t count = count_kernels(program, [](const tiny::TapeEntry&) { return true; });
     require(index < count, Status::InvalidArgument, "the program has ", count,
             " kernels; got index ", index);
     const tiny::SourceStage wanted = stage_named(&tiny::required(stage, "stage"));
-    const tiny::Building building(*program->context);
-    *out = new tiny_report(
-        program->context->core->kernels().source(tape->tape[index].executable.get(), wanted));
+    size_t first = 0;
+    for (const auto& [context, tape] : tapes_of(program)) {
+      const size_t at = index - first;
+      first += tape->tape.size();
+      if (index >= first) continue;
+      const tiny::Building building(*context);
+      *out =
+          new tiny_report(context->core->kernels().source(tape->tape[at].executable.get(), wanted));
+      return;
+    }
   });
 }
 
@@ -199,10 +263,12 @@ tiny_status tiny_program_times(const tiny_program* program, double* schedule, do
     return tiny::fail(__func__, Status::InvalidArgument, "schedule, compile or init is NULL");
   *schedule = *compile = *init = 0;
   return guarded(__func__, [&] {
-    const TensorProgram& p = *tiny::required(program, "program").value;
-    *schedule = p.import_seconds + p.compiled.schedule_seconds;
-    *compile = p.compiled.compile_seconds;
-    *init = p.compiled.init_seconds;
+    for (const tiny::ProgramPart& part : tiny::required(program, "program").parts()) {
+      const TensorProgram& p = *part.value;
+      *schedule += p.import_seconds + p.compiled.schedule_seconds;
+      *compile += p.compiled.compile_seconds;
+      *init += p.compiled.init_seconds;
+    }
   });
 }
 
@@ -211,7 +277,10 @@ tiny_status tiny_run_create(tiny_program* program, tiny_run** out) {
   *out = nullptr;
   return guarded(__func__, [&] {
     const tiny_program& p = tiny::required(program, "program");
-    *out = new tiny_run(*p.context, tiny::make_ref<tiny::TensorRun>(p.context->core, p.value));
+    auto run = std::make_unique<tiny_run>(
+        *p.context, tiny::make_ref<tiny::TensorRun>(p.context->core, p.value));
+    if (p.joint) run->joint = p.joint->begin();
+    *out = run.release();
   });
 }
 
@@ -223,6 +292,11 @@ tiny_status tiny_run_set_input(tiny_run* run, size_t index, const tiny_tensor* t
   return guarded(__func__, [&] {
     tiny_run& r = tiny::required(run, "run");
     const tiny_tensor& t = tiny::required(tensor, "tensor");
+    if (r.joint) {
+      const Using use(r);
+      r.joint->set_input(index, t);
+      return;
+    }
     tiny::require_one_context(*t.context, *r.context, "tensor comes from another context");
     const tiny::Building building(*r.context);
     const Using use(r);
@@ -234,7 +308,10 @@ tiny_status tiny_run_bind_input(tiny_run* run, size_t index, const void* data, s
   return guarded(__func__, [&] {
     tiny_run& r = tiny::required(run, "run");
     const Using use(r);
-    r.value->bind_input(index, data, tiny::signed_bytes(bytes));
+    if (r.joint)
+      r.joint->bind_input(index, data, tiny::signed_bytes(bytes));
+    else
+      r.value->bind_input(index, data, tiny::signed_bytes(bytes));
   });
 }
 
@@ -242,7 +319,10 @@ tiny_status tiny_run_bind_output(tiny_run* run, size_t index, void* data, size_t
   return guarded(__func__, [&] {
     output_at(run, index);
     const Using use(*run);
-    run->value->bind_output(index, data, tiny::signed_bytes(bytes));
+    if (run->joint)
+      run->joint->bind_output(index, data, tiny::signed_bytes(bytes));
+    else
+      run->value->bind_output(index, data, tiny::signed_bytes(bytes));
   });
 }
 
@@ -269,6 +349,12 @@ tiny_status tiny_run_set_output(tiny_run* run, size_t index, tiny_tensor* tensor
   return guarded(__func__, [&] {
     tiny_run& r = tiny::required(run, "run");
     output_at(run, index);
+    if (r.joint) {
+      if (tensor) tiny::required(tensor, "tensor");
+      const Using use(r);
+      r.joint->set_output(index, tensor);
+      return;
+    }
     if (tensor)
       tiny::require_one_context(*tiny::required(tensor, "tensor").context, *r.context,
                                 "tensor comes from another context");
@@ -283,6 +369,10 @@ tiny_status tiny_run_execute(tiny_run* run) {
     tiny_run& r = tiny::required(run, "run");
     const Using use(r);
     r.forget_taken();
+    if (r.joint) {
+      r.joint->execute();
+      return;
+    }
     const tiny::Inside inside(r.context);
     r.value->execute();
   });
@@ -292,7 +382,10 @@ tiny_status tiny_run_set_cancel(tiny_run* run, tiny_cancel* cancel) {
   return guarded(__func__, [&] {
     tiny_run& r = tiny::required(run, "run");
     const Using use(r);
-    r.value->set_cancel(tiny::token_of(cancel));
+    if (r.joint)
+      r.joint->set_cancel(tiny::token_of(cancel));
+    else
+      r.value->set_cancel(tiny::token_of(cancel));
   });
 }
 
@@ -305,7 +398,10 @@ tiny_status tiny_run_read_output(tiny_run* run, size_t index, void* data, size_t
             bytes);
     require(data != nullptr || bytes == 0, Status::InvalidArgument, "data is NULL");
     const Using use(*run);
-    run->value->read_output(index, data);
+    if (run->joint)
+      run->joint->read_output(index, data);
+    else
+      run->value->read_output(index, data);
   });
 }
 
@@ -314,12 +410,18 @@ tiny_status tiny_run_output_tensor(tiny_run* run, size_t index, tiny_tensor** ou
   *out = nullptr;
   return guarded(__func__, [&] {
     output_at(run, index);
-    const tiny::Building building(*run->context);
+    tiny_context& context = run->joint ? run->joint->context_of(index) : *run->context;
+    const tiny::Building building(context);
     const Using use(*run);
     tiny_tensor*& taken = run->taken[index];
-    run->value->require_output(index);
+    if (run->joint)
+      run->joint->require_output(index);
+    else
+      run->value->require_output(index);
     if (!taken)
-      taken = tiny::make_handle(*run->context, [&] { return run->value->take_output(index); });
+      taken = tiny::make_handle(context, [&] {
+        return run->joint ? run->joint->take_output(index) : run->value->take_output(index);
+      });
     taken->add_owner();
     *out = taken;
   });
@@ -347,7 +449,10 @@ tiny_status tiny_run_set_timed(tiny_run* run, int32_t on) {
   return guarded(__func__, [&] {
     tiny_run& r = tiny::required(run, "run");
     const Using use(r);
-    r.value->set_timed(on != 0);
+    if (r.joint)
+      r.joint->set_timed(on != 0);
+    else
+      r.value->set_timed(on != 0);
   });
 }
 
@@ -356,7 +461,10 @@ tiny_status tiny_run_kernel_seconds(const tiny_run* run, double* seconds, size_t
   return ask(__func__, count, [&] {
     require(seconds != nullptr || capacity == 0, Status::InvalidArgument,
             "seconds is NULL but has room for ", capacity);
-    const std::span<const double> all = tiny::required(run, "run").value->seconds();
+    const tiny_run& r = tiny::required(run, "run");
+    const std::span<const double> own = r.value->seconds();
+    const std::vector<double> all =
+        r.joint ? r.joint->seconds() : std::vector<double>(own.begin(), own.end());
     for (size_t i = 0; i < all.size() && i < capacity; ++i) seconds[i] = all[i];
     return all.size();
   });
@@ -365,8 +473,13 @@ tiny_status tiny_run_kernel_seconds(const tiny_run* run, double* seconds, size_t
 tiny_status tiny_run_trace(const tiny_run* run, tiny_report** out) {
   if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
   *out = nullptr;
-  return guarded(__func__,
-                 [&] { *out = new tiny_report{tiny::required(run, "run").value->trace()}; });
+  return guarded(__func__, [&] {
+    const tiny_run& r = tiny::required(run, "run");
+    require(!r.joint, Status::Unsupported,
+            "a program of several devices has no one trace: tiny_run_kernel_seconds"
+            " has the times of its kernels");
+    *out = new tiny_report{r.value->trace()};
+  });
 }
 
 }  // extern "C"

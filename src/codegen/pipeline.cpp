@@ -142,15 +142,15 @@ void require_groups(const Kernel& kernel, const Target& target) {
   for (const KernelRange& r : kernel.ranges)
     if (r.kind == RangeKind::Local) group[r.axis] = r.range.src(0).const_int();
   const int64_t threads = group[0] * group[1] * group[2];
-  const int64_t bytes = shared_bytes(kernel);
+  const int64_t bytes = group_bytes(kernel);
   require(target.group.threads > 1, Status::InvalidArgument,
           "options LOCAL and STAGE .. shared: target ", target.name, " has no groups of threads");
   require(threads <= target.group.threads, Status::InvalidArgument, "options LOCAL: a group of ",
           threads, " threads; target ", target.name, " has groups of at most ",
           target.group.threads);
   require(bytes <= target.group.shared_bytes, Status::InvalidArgument,
-          "options STAGE .. shared: ", bytes, " bytes; a group of target ", target.name, " has ",
-          target.group.shared_bytes);
+          "options STAGE .. shared and folds: ", bytes, " bytes; a group of target ", target.name,
+          " has ", target.group.shared_bytes);
 }
 
 void require_matrices(const Kernel& kernel, const Target& target) {

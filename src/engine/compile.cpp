@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "base/bytes.h"
 #include "base/error.h"
@@ -26,7 +27,9 @@ namespace {
 // What stands in for an input's memory until a run binds it.
 class InputTag : public Storage {
  public:
-  InputTag() : Storage(Ref<Buffer>(), 0) {}
+  explicit InputTag(Ref<RefCounted> s = {}) : Storage(Ref<Buffer>(), 0), source(std::move(s)) {}
+
+  const Ref<RefCounted> source;
 };
 
 // Where the disk cache has the record of a program: by all that decides how it is made.
@@ -90,13 +93,18 @@ Plan made_plan(Context& context, const GraphRequest& given, const Captured& capt
 
 }  // namespace
 
-UOp make_input(Context& context, DType dtype, const Dim& count) {
-  return make_buffer(context.graph(), Ref<RefCounted>(make_ref<InputTag>()), dtype, count);
+UOp make_input(Context& context, DType dtype, const Dim& count, Ref<RefCounted> source) {
+  return make_buffer(context.graph(), Ref<RefCounted>(make_ref<InputTag>(std::move(source))), dtype,
+                     count);
 }
 
 bool is_input(const UOp& node) {
   if (node.op() != Op::Buffer) return false;
   return !storage_of(node)->has_memory();
+}
+
+RefCounted* source_of(const UOp& input) {
+  return static_cast<const InputTag&>(*storage_of(input)).source.get();
 }
 
 CompiledProgram compile_program(Context& context, std::span<const UOp> outputs,

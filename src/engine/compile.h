@@ -12,11 +12,13 @@
 namespace tiny {
 
 // A stand-in for a row-major input of `count` elements: a Buffer node without memory, unlike any
-// other.
-UOp make_input(Context& context, DType dtype, const Dim& count);
+// other.  `source`: what gives it its elements where no caller does; it lives as long as the node.
+UOp make_input(Context& context, DType dtype, const Dim& count, Ref<RefCounted> source = {});
 
 // Whether a node is such a stand-in.
 bool is_input(const UOp& node);
+// Of such a stand-in; null for one that callers set.
+RefCounted* source_of(const UOp& input);
 
 struct CompiledProgram {
   Ref<Program> program;

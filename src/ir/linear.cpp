@@ -304,7 +304,7 @@ class Verifier {
     if (op.op == Op::Scratch) return kAll;  // each thread has its own
     if (op.op == Op::LaunchArg && op.imm >= 3) {
       const auto axis = static_cast<size_t>(op.imm - 3);
-      return program_.group[axis] > 1 ? static_cast<uint8_t>(1 << axis) : 0;
+      return static_cast<uint8_t>(program_.group[axis] > 1 ? 1 << axis : 0);
     }
     uint8_t axes = op.op == Op::Set ? around : 0;
     if (op.op == Op::Mma || op.op == Op::LoadMatrix)

@@ -294,14 +294,30 @@ std::vector<Tensor> reduced_by_library(std::span<Tensor* const> tensors, const C
 
 }  // namespace
 
-std::vector<Tensor> allreduce(std::span<Tensor* const> tensors, const Combining& how,
-                              const Processes* processes) {
+Ints reduced_shape(std::span<Tensor* const> tensors, const Combining& how) {
   check(tensors);
   const DType dtype = tensors[0]->dtype();
   require(!how.is_mean || dtype.is_float(), Status::DType, "a mean of ", dtype,
           ": floats are wanted");
+  return const_dims(tensors[0]->shape());
+}
+
+Ints gathered_shape(std::span<Tensor* const> tensors, int64_t axis, const Processes* processes) {
+  check(tensors);
+  const Tensor& first = *tensors[0];
+  require(axis >= -first.rank() && axis < first.rank(), Status::Shape, "axis ", axis, " of shape ",
+          first.shape());
+  Ints shape = const_dims(first.shape());
+  shape[static_cast<size_t>(modulo(axis, first.rank()))] *=
+      std::ssize(tensors) * (processes ? processes->count() : 1);
+  return shape;
+}
+
+std::vector<Tensor> allreduce(std::span<Tensor* const> tensors, const Combining& how,
+                              const Processes* processes) {
+  const Ints shape = reduced_shape(tensors, how);
+  const DType dtype = tensors[0]->dtype();
   if (processes) require_alike(request_of(0, how.number, tensors), *processes);
-  const Ints shape = const_dims(tensors[0]->shape());
   const int64_t count = std::ssize(tensors);
   const DType wide = dtype.is_narrow_float() ? dtype.computed() : dtype;
   std::vector<Tensor> results = reduced_by_library(tensors, how, wide, processes);
@@ -325,10 +341,8 @@ std::vector<Tensor> allreduce(std::span<Tensor* const> tensors, const Combining&
 
 std::vector<Tensor> allgather(std::span<Tensor* const> tensors, int64_t axis,
                               const Processes* processes) {
-  check(tensors);
+  const Ints together = gathered_shape(tensors, axis, processes);
   const Tensor& first = *tensors[0];
-  require(axis >= -first.rank() && axis < first.rank(), Status::Shape, "axis ", axis, " of shape ",
-          first.shape());
   axis = modulo(axis, first.rank());
   if (processes) require_alike(request_of(1, axis, tensors), *processes);
   const int64_t here = std::ssize(tensors), count = processes ? processes->count() : 1;
@@ -374,20 +388,19 @@ std::vector<Tensor> allgather(std::span<Tensor* const> tensors, int64_t axis,
       copy(block(i - 1, taken), block(i, taken), tensors[static_cast<size_t>(i)]->context());
   }
   // [tensors, ..] with the first axis before the one that they are gathered along.
-  Ints shape = const_dims(first.shape()), order;
+  Ints order;
   for (int64_t i = 1; i <= first.rank(); ++i) {
     if (i == axis + 1) order.push_back(0);
     order.push_back(i);
   }
-  Ints stacked = shape;
+  Ints stacked = const_dims(first.shape());
   stacked.insert(stacked.begin(), here * count);
-  shape[static_cast<size_t>(axis)] *= here * count;
   std::vector<Tensor> results;
   for (int64_t i = 0; i < here; ++i) {
     const Tensor& own = *tensors[static_cast<size_t>(i)];
     const Tensor all =
         of_storage(own.context_ref(), own.dtype(), stacked, gathered[static_cast<size_t>(i)]);
-    results.push_back(reshape(permute(all, order), to_shape(shape)));
+    results.push_back(reshape(permute(all, order), to_shape(together)));
   }
   return results;
 }

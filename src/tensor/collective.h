@@ -27,6 +27,10 @@ struct Combining {
   int32_t number;  // by which processes see that they ask for the same
 };
 
+// The shape of each result.  Error{Shape or DType} for tensors that do not fit each other.
+Ints reduced_shape(std::span<Tensor* const> tensors, const Combining& how);
+Ints gathered_shape(std::span<Tensor* const> tensors, int64_t axis, const Processes* processes);
+
 // out[i] = what element i of all tensors comes to, one result for each tensor, on its device, of
 // their shape and dtype.  16-bit floats are combined as float32 and rounded once.
 std::vector<Tensor> allreduce(std::span<Tensor* const> tensors, const Combining& how,

@@ -145,6 +145,178 @@ TEST_P(Collective, SumsOfAnySizeAreOnEachDevice) {
   }
 }
 
+// y = 2 x on each device, s = all y added up, g = all s + x gathered, on each device; t = the first
+// device's g on the last one: one program, whose inputs are x.
+TEST_P(Collective, IsPartOfAProgram) {
+  constexpr int64_t kCount = 70;
+  Tensors inputs, doubled, mixed, outputs;
+  const auto add = [&](tiny_tensor* a, tiny_tensor* b) {
+    tiny_tensor* out = nullptr;
+    EXPECT_EQ(tiny_binary(TINY_ADD, a, b, &out), TINY_OK) << tiny_last_error();
+    return keep(out);
+  };
+  const Dims dims{kCount};
+  for (tiny_context* context : contexts_) {
+    tiny_tensor* x = nullptr;
+    ASSERT_EQ(tiny_input(context, TINY_FLOAT32, dims.data(), 1, &x), TINY_OK);
+    inputs.push_back(keep(x));
+    doubled.push_back(add(x, x));
+  }
+  const Tensors sums = reduced(TINY_SUM, doubled);
+  for (size_t m = 0; m < members(); ++m) mixed.push_back(add(sums[m], inputs[m]));
+  for (tiny_tensor* one : gathered(mixed, 0)) outputs.push_back(add(one, one));
+  EXPECT_EQ(shape(outputs[0]), Dims{kCount * static_cast<int64_t>(members())});
+  tiny_tensor* there = nullptr;
+  ASSERT_EQ(tiny_tensor_to(outputs[0], contexts_.back(), &there), TINY_OK) << tiny_last_error();
+  outputs.push_back(keep(there));
+  outputs.push_back(doubled[0]);
+  tiny_program* program = nullptr;
+  ASSERT_EQ(
+      tiny_program_compile(inputs.data(), inputs.size(), outputs.data(), outputs.size(), &program),
+      TINY_OK)
+      << tiny_last_error();
+  size_t kernels = 0;
+  EXPECT_EQ(tiny_program_kernel_count(program, &kernels), TINY_OK);
+  EXPECT_GE(kernels, members());
+  tiny_report* report = nullptr;
+  ASSERT_EQ(tiny_program_kernels(program, &report), TINY_OK) << tiny_last_error();
+  const std::string listed = tiny_report_text(report);
+  tiny_report_release(report);
+  size_t named = 0;
+  for (size_t at = 0; (at = listed.find("\"operations\"", at)) != std::string::npos; ++at) ++named;
+  EXPECT_EQ(named, kernels) << listed;
+  ASSERT_EQ(tiny_program_kernel_source(program, kernels - 1, "uops", &report), TINY_OK)
+      << tiny_last_error();
+  tiny_report_release(report);
+  tiny_run* run = nullptr;
+  ASSERT_EQ(tiny_run_create(program, &run), TINY_OK) << tiny_last_error();
+  EXPECT_EQ(tiny_run_execute(run), TINY_ERROR_INVALID_ARGUMENT);
+  EXPECT_TRUE(error_has("inputs that were not set: \"inputs[0]\"")) << tiny_last_error();
+  for (int round = 0; round < 3; ++round) {
+    const auto x = [&](size_t m, int64_t i) {
+      return static_cast<float>(i + 100 * static_cast<int64_t>(m) + 7 * round);
+    };
+    const Tensors given = floats_of(dims, kCount, x);
+    for (size_t m = 0; m < members(); ++m)
+      ASSERT_EQ(tiny_run_set_input(run, m, given[m]), TINY_OK) << tiny_last_error();
+    ASSERT_EQ(tiny_run_execute(run), TINY_OK) << tiny_last_error();
+    Floats all;
+    for (size_t m = 0; m < members(); ++m)
+      for (int64_t i = 0; i < kCount; ++i) {
+        float sum = x(m, i);
+        for (size_t k = 0; k < members(); ++k) sum += 2 * x(k, i);
+        all.push_back(2 * sum);
+      }
+    for (size_t o = 0; o + 1 < outputs.size(); ++o) {
+      tiny_tensor* out = nullptr;
+      ASSERT_EQ(tiny_run_output_tensor(run, o, &out), TINY_OK) << tiny_last_error();
+      EXPECT_EQ(read(keep(out)), all) << "output " << o << " in round " << round;
+      EXPECT_EQ(device_of(out), device_of(outputs[o]));
+    }
+    Floats first(kCount);
+    ASSERT_EQ(tiny_run_read_output(run, outputs.size() - 1, first.data(), kCount * sizeof(float)),
+              TINY_OK)
+        << tiny_last_error();
+    EXPECT_EQ(first[3], 2 * x(0, 3));
+  }
+  tiny_run_release(run);
+  tiny_program_release(program);
+}
+
+// A step of training as one program: each device has a part of the batch, gradients are averaged,
+// and the parameters of all devices stay the same bits, near those of steps that were built anew.
+TEST_P(Collective, TrainsInAProgram) {
+  constexpr int64_t kRows = 8, kFeatures = 5;
+  constexpr int kSteps = 4;
+  const auto x = [](size_t m, int64_t i) {
+    return static_cast<float>((i * 37 + static_cast<int64_t>(m) * 11) % 23) / 23 - 0.5F;
+  };
+  const auto y = [](size_t m, int64_t i) {
+    return static_cast<float>((i * 13 + static_cast<int64_t>(m) * 5) % 7) / 7;
+  };
+  std::vector<Floats> results;
+  for (const bool is_program : {false, true}) {
+    const Tensors weights = floats_of({kFeatures, 1}, kFeatures,
+                                      [](size_t, int64_t i) { return static_cast<float>(i) / 8; });
+    const Tensors rows = floats_of({kRows, kFeatures}, kRows * kFeatures, x);
+    const Tensors targets = floats_of({kRows, 1}, kRows, y);
+    std::vector<tiny_optimizer*> optimizers;
+    for (size_t m = 0; m < members(); ++m) {
+      int64_t group = 0;
+      optimizers.emplace_back();
+      ASSERT_EQ(tiny_optimizer_create(contexts_[m], TINY_OPTIMIZER_KIND_ADAMW, &optimizers[m]),
+                TINY_OK);
+      ASSERT_EQ(tiny_optimizer_add(optimizers[m], &weights[m], 1, &group), TINY_OK);
+      ASSERT_EQ(tiny_optimizer_set(optimizers[m], group, "lr", 0.05), TINY_OK);
+    }
+    // The losses; the step is built, and not computed.
+    const auto step = [&](const Tensors& given, const Tensors& wanted) {
+      Tensors losses, gradients;
+      for (size_t m = 0; m < members(); ++m) {
+        tiny_tensor *product = nullptr, *loss = nullptr, *gradient = nullptr;
+        EXPECT_EQ(tiny_matmul(given[m], weights[m], &product), TINY_OK);
+        EXPECT_EQ(tiny_mse_loss(keep(product), wanted[m], TINY_REDUCTION_MEAN, &loss), TINY_OK);
+        EXPECT_EQ(tiny_gradient(&loss, 1, &weights[m], 1, nullptr, 0, 0, &gradient, 1), TINY_OK);
+        losses.push_back(keep(loss));
+        gradients.push_back(keep(gradient));
+      }
+      const Tensors means = reduced(TINY_MEAN, gradients);
+      for (size_t m = 0; m < members(); ++m)
+        EXPECT_EQ(tiny_optimizer_step(optimizers[m], &means[m], 1, nullptr), TINY_OK)
+            << tiny_last_error();
+      return losses;
+    };
+    Floats losses;
+    if (!is_program) {
+      for (int i = 0; i < kSteps; ++i) {
+        losses.push_back(read(step(rows, targets)[0])[0]);
+        for (tiny_tensor* one : weights) ASSERT_EQ(tiny_realize(&one, 1), TINY_OK);
+      }
+    } else {
+      Tensors inputs, given, wanted;
+      for (tiny_context* context : contexts_) {
+        for (const Dims& dims : {Dims{kRows, kFeatures}, Dims{kRows, 1}}) {
+          tiny_tensor* one = nullptr;
+          ASSERT_EQ(tiny_input(context, TINY_FLOAT32, dims.data(), 2, &one), TINY_OK);
+          (dims[1] == 1 ? wanted : given).push_back(one);
+          inputs.push_back(keep(one));
+        }
+      }
+      Tensors outputs{step(given, wanted)[0]};
+      outputs.insert(outputs.end(), weights.begin(), weights.end());
+      tiny_program* program = nullptr;
+      ASSERT_EQ(tiny_program_compile(inputs.data(), inputs.size(), outputs.data(), outputs.size(),
+                                     &program),
+                TINY_OK)
+          << tiny_last_error();
+      tiny_run* run = nullptr;
+      ASSERT_EQ(tiny_run_create(program, &run), TINY_OK);
+      for (size_t m = 0; m < members(); ++m) {
+        ASSERT_EQ(tiny_run_set_input(run, 2 * m, rows[m]), TINY_OK) << tiny_last_error();
+        ASSERT_EQ(tiny_run_set_input(run, 2 * m + 1, targets[m]), TINY_OK) << tiny_last_error();
+      }
+      for (int i = 0; i < kSteps; ++i) {
+        ASSERT_EQ(tiny_run_execute(run), TINY_OK) << tiny_last_error();
+        losses.emplace_back();
+        ASSERT_EQ(tiny_run_read_output(run, 0, &losses.back(), sizeof(float)), TINY_OK);
+      }
+      tiny_run_release(run);
+      tiny_program_release(program);
+    }
+    for (size_t m = 1; m < members(); ++m)
+      if (device_of(weights[m]).substr(0, 3) == device_of(weights[0]).substr(0, 3)) {
+        EXPECT_EQ(read(weights[m]), read(weights[0])) << "member " << m;
+      }
+    EXPECT_NE(losses.back(), losses[0]) << "the program reads the parameters that it writes";
+    results.push_back(read(weights.back()));
+    results.push_back(losses);
+    for (tiny_optimizer* one : optimizers) tiny_optimizer_release(one);
+  }
+  for (size_t k : {0U, 1U})
+    for (size_t i = 0; i < results[k].size(); ++i)
+      EXPECT_NEAR(results[k][i], results[k + 2][i], 1e-5) << k << " " << i;
+}
+
 TEST_P(Collective, EachDeviceHasTheSameBitsInEveryRun) {
   const auto value = [](size_t m, int64_t i) {
     return std::ldexp(static_cast<float>((i * 7919 + static_cast<int64_t>(m) * 104729) % 65537),
@@ -433,9 +605,44 @@ TEST_F(CollectiveMistakes, AreNamed) {
   both[1] = nullptr;
   EXPECT_EQ(tiny_allreduce(both, 2, TINY_SUM, nullptr, outs, 2), TINY_ERROR_INVALID_ARGUMENT);
   EXPECT_TRUE(error_has("tensors[1] is NULL")) << tiny_last_error();
-  // An input of a program has no elements.
-  both[1] = input({2});
-  EXPECT_EQ(tiny_allreduce(both, 2, TINY_SUM, nullptr, outs, 2), TINY_ERROR_INVALID_ARGUMENT);
+}
+
+// What has its value in runs of a program alone, when that is not to be.
+TEST_F(CollectiveMistakes, ValuesOfProgramsAreToldApart) {
+  tiny_tensor* both[] = {input({2}), made<float>(1, TINY_FLOAT32, {2}, {1, 2})};
+  const Tensors sums = reduced(TINY_SUM, {both, both + 2});
+  float elements[2];
+  EXPECT_EQ(tiny_tensor_read(sums[1], elements, sizeof elements), TINY_ERROR_INVALID_ARGUMENT);
+  EXPECT_TRUE(error_has("the value depends on an input")) << tiny_last_error();
+  // An input that is not listed, whichever device's output is asked for.
+  tiny_program* program = nullptr;
+  EXPECT_EQ(tiny_program_compile(nullptr, 0, &sums[1], 1, &program), TINY_ERROR_INVALID_ARGUMENT);
+  EXPECT_TRUE(error_has("depends on an input")) << tiny_last_error();
+  EXPECT_EQ(program, nullptr);
+  // Of a size that is a variable's.
+  tiny_variable* size = nullptr;
+  ASSERT_EQ(tiny_variable_create(contexts_[0], "n", 2, 4, &size), TINY_OK);
+  int64_t mark = 0;
+  ASSERT_EQ(tiny_variable_dim(size, &mark), TINY_OK);
+  tiny_tensor* open = input({mark});
+  tiny_tensor* outs[2] = {};
+  tiny_tensor* opens[] = {open, open};
+  EXPECT_EQ(tiny_allreduce(opens, 2, TINY_SUM, nullptr, outs, 2), TINY_ERROR_UNSUPPORTED);
+  EXPECT_TRUE(error_has("a tensor whose size is a variable's")) << tiny_last_error();
+  tiny_variable_release(size);
+  // The result of an exchange may be the input of a program of one device.
+  tiny_tensor* twice = nullptr;
+  ASSERT_EQ(tiny_binary(TINY_ADD, sums[1], sums[1], &twice), TINY_OK);
+  keep(twice);
+  ASSERT_EQ(tiny_program_compile(&sums[1], 1, &twice, 1, &program), TINY_OK) << tiny_last_error();
+  tiny_run* run = nullptr;
+  ASSERT_EQ(tiny_run_create(program, &run), TINY_OK);
+  ASSERT_EQ(tiny_run_set_input(run, 0, both[1]), TINY_OK) << tiny_last_error();
+  ASSERT_EQ(tiny_run_execute(run), TINY_OK) << tiny_last_error();
+  ASSERT_EQ(tiny_run_read_output(run, 0, elements, sizeof elements), TINY_OK);
+  EXPECT_EQ((Floats{elements[0], elements[1]}), (Floats{2, 4}));
+  tiny_run_release(run);
+  tiny_program_release(program);
 }
 
 TEST_F(CollectiveMistakes, ATransportThatIsNotThereIsTold) {

@@ -168,9 +168,8 @@ bool fits_group(const Kernel& kernel, const Target& target) {
       repeated |= bit(i);
   }
   if (group[0] * group[1] * group[2] > target.group.threads) return false;
-  const int64_t shared = shared_bytes(kernel);
-  if (shared > target.group.shared_bytes) return false;
-  if (staged_bytes(kernel) - shared > target.group.private_bytes) return false;
+  if (group_bytes(kernel) > target.group.shared_bytes) return false;
+  if (staged_bytes(kernel) - shared_bytes(kernel) > target.group.private_bytes) return false;
   FreeRanges free;
   add_free_ranges(kernel, kernel.roots, free);
   for (const UOp& u : topological(kernel.roots)) {

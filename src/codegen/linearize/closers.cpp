@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/checked.h"
+#include "codegen/options/stage.h"
 #include "ir/fold.h"
 #include "rules/symbolic.h"
 
@@ -18,11 +19,16 @@ void Closers::declare_stage(Task& task) {
     size += (prover_.bounds_of(node.src(i).src(0)).hi - 1) * node.stage_arg().strides[i - 1];
   const bool is_shared = node.stage_arg().is_shared;
   int64_t& used = is_shared ? program_.shared_bytes : program_.scratch_bytes;
-  const int64_t offset = used;
-  const int64_t line = node.stage_arg().swizzle != 0 ? kSwizzledLine : 64;
-  used += round_up(std::max<int64_t>(size, 1) * node.dtype().bytes(), line);
-  // In a loop the step before this one has read what is filled now.
-  if (is_shared && emit_.depth() > 0) emit_.add(emit_.depth(), Op::Barrier, kVoid);
+  // The loops that it was filled in before, where several are, have ended: it lies there again.
+  const int64_t* const before = is_shared ? shared_at_.find(node) : nullptr;
+  const int64_t offset = before ? *before : used;
+  if (!before) {
+    const int64_t line = node.stage_arg().swizzle != 0 ? kSwizzledLine : kSharedLine;
+    used += round_up(std::max<int64_t>(size, 1) * node.dtype().bytes(), line);
+  }
+  // What is filled now has been read: by the step before this one in a loop, by a loop before.
+  if (is_shared && (before || emit_.depth() > 0)) emit_.add(emit_.depth(), Op::Barrier, kVoid);
+  if (is_shared && !before) shared_at_.insert(node, offset);
   const Op memory = is_shared ? Op::Shared : Op::Scratch;
   task.accumulators.push_back(emit_.add(0, memory, kAddress, {}, offset));
 }

@@ -17,6 +17,7 @@
 #include "codegen/linearize/task.h"
 #include "codegen/linearize/window_edges.h"
 #include "codegen/linearize/words.h"
+#include "ir/node_map.h"
 
 namespace tiny {
 
@@ -88,6 +89,7 @@ class Closers {
   Matrices& matrices_;
   OuterSum& outer_;
   LinearProgram& program_;
+  NodeMap<int64_t> shared_at_;  // of stages: in the memory of the group
 };
 
 }  // namespace tiny

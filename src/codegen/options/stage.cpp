@@ -1,6 +1,7 @@
 #include "codegen/options/stage.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <optional>
 
@@ -412,9 +413,40 @@ int64_t bytes_of_stages(const Kernel& kernel, const Counts& counts) {
     const int64_t bytes = (last + 1) * u.dtype().bytes();
     const int64_t rooms = rooms_of(kernel, u);
     const bool is_of_lines = rooms > 1 || u.stage_arg().swizzle != 0;
-    sum += rooms * (is_of_lines ? round_up(bytes, kSwizzledLine) : bytes);
+    const int64_t shared_line = is_of_lines ? kSwizzledLine : kSharedLine;
+    sum += rooms * (u.stage_arg().is_shared ? round_up(bytes, shared_line) : bytes);
   }
   return sum;
+}
+
+// The memory through which threads of a group fold what each has, the widest of all folds: a value
+// of each thread, with all its lanes.  What no fold between warps needs is counted all the same.
+int64_t fold_bytes(const Kernel& kernel) {
+  int64_t threads = 1;
+  RangeSet local = 0, lanes_of = 0;
+  for (size_t i = 0; i < kernel.ranges.size(); ++i) {
+    const KernelRange& r = kernel.ranges[i];
+    const auto bit = RangeSet{1} << i;
+    if (r.kind == RangeKind::Local) local |= bit;
+    if (r.kind == RangeKind::Vec) lanes_of |= bit;
+  }
+  std::array<int64_t, kGroupAxes> group{1, 1, 1};
+  for (const size_t i : positions(local))
+    group[kernel.ranges[i].axis] = kernel.ranges[i].range.src(0).const_int();
+  for (const int64_t size : group) threads *= size;
+  FreeRanges free;
+  int64_t widest = 0;
+  for (const UOp& u : topological(kernel.roots)) {
+    if (u.op() != Op::Reduce) continue;
+    const auto is_local = [&](const UOp& r) { return local >> kernel.position(r) & 1; };
+    if (std::ranges::none_of(u.src().subspan(1), is_local)) continue;
+    if (free.size() == 0) add_free_ranges(kernel, kernel.roots, free);
+    uint64_t lanes = 1;
+    for (const size_t i : positions(free.at(u.node()) & lanes_of))
+      lanes *= static_cast<uint64_t>(kernel.ranges[i].range.src(0).const_int());
+    widest = std::max(widest, static_cast<int64_t>(std::bit_ceil(lanes)) * u.dtype().bytes());
+  }
+  return threads * widest;
 }
 
 }  // namespace
@@ -425,6 +457,10 @@ int64_t staged_bytes(const Kernel& kernel) {
 
 int64_t shared_bytes(const Kernel& kernel) {
   return bytes_of_stages(kernel, [](const UOp& u) { return u.stage_arg().is_shared; });
+}
+
+int64_t group_bytes(const Kernel& kernel) {
+  return shared_bytes(kernel) + fold_bytes(kernel);
 }
 
 Kernel apply_stage(const Kernel& kernel, const Option& option) {

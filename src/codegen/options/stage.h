@@ -11,6 +11,9 @@
 
 namespace tiny {
 
+// Where a shared stage begins in a group's memory.
+inline constexpr int64_t kSharedLine = 64;
+
 // The kernel after `option`; Error{InvalidArgument} says why it does not fit.
 Kernel apply_stage(const Kernel& kernel, const Option& option);
 
@@ -18,5 +21,7 @@ Kernel apply_stage(const Kernel& kernel, const Option& option);
 int64_t staged_bytes(const Kernel& kernel);
 // Of those that a group shares.
 int64_t shared_bytes(const Kernel& kernel);
+// What a group needs of its memory: these, and that through which its threads fold.
+int64_t group_bytes(const Kernel& kernel);
 
 }  // namespace tiny
