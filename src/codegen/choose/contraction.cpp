@@ -466,8 +466,20 @@ bool has_stores_apart(const Seen& seen) {
   });
 }
 
+// Outputs whose elements lie side by side in an operand of which the steps of a word lie apart:
+// lanes along them are a panel of it, which may hold words.
+static std::optional<size_t> lanes_of(const UOp& scattered_operand, const Editor& edit) {
+  for (const AccessInfo& a : edit.table().accesses) {
+    if (a.store || !(a.node.src(0) == scattered_operand)) continue;
+    for (size_t i = 0; i < edit.kernel().ranges.size(); ++i)
+      if (a.strides[i] == 1 && !edit.kernel().ranges[i].reduced && edit.most(i) >= edit.lanes())
+        return i;
+  }
+  return std::nullopt;
+}
+
 void propose_contraction(const Seen& seen, std::vector<Proposal>& to) {
-  std::optional<size_t> close;
+  std::optional<size_t> close, of_panel;
   const auto made = [&](bool in_words, std::optional<size_t> lanes) -> std::optional<Proposal> {
     Editor edit(seen.kernel, seen.machine, seen.table);
     Words words;
@@ -476,12 +488,14 @@ void propose_contraction(const Seen& seen, std::vector<Proposal>& to) {
         std::ranges::find_if(edit.table().closures, [](const ClosureInfo& c) { return !c.store; });
     Contraction contraction(edit, words, *sum, lanes);
     if (!lanes) close = contraction.close_lanes();
+    if (!lanes && words.scattered_operand) of_panel = lanes_of(words.scattered_operand, edit);
     contraction.run();
     share_values(edit);
     if (words.is_scattered) return std::nullopt;
     return propose(edit.take(), seen.machine);
   };
   std::optional<Proposal> proposal = made(true, {});
+  if (!proposal && of_panel) proposal = made(true, of_panel);
   const bool in_words = proposal.has_value();
   if (!in_words) proposal = made(false, {});
   if (close) {

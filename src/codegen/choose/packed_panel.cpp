@@ -97,8 +97,11 @@ PackedPanel::Panel PackedPanel::choose_panel() const {
   const AccessInfo* load = operand();
   if (!load) return none;
   size_t column_range = lane_;
-  const bool in_place =
-      edit_.const_extent(lane_) == width && lies_in_panels(edit_, *load, lane_, &column_range);
+  // Steps of a word that lie apart are put side by side, however few there are.
+  const bool is_scattered =
+      words_.scattered_operand && load->node.src(0) == words_.scattered_operand;
+  const bool in_place = !is_scattered && edit_.const_extent(lane_) == width &&
+                        lies_in_panels(edit_, *load, lane_, &column_range);
   const bool transposed = load->strides[lane_] != 1;
   if (transposed && reuse(edit_, *load, space_) < kStagedReuseMin) return none;
   double rows = edit_.extent(row_) / static_cast<double>(tile_.rows);
@@ -114,7 +117,7 @@ PackedPanel::Panel PackedPanel::choose_panel() const {
   }
   if (longest == lane_) return none;
   const bool is_short = edit_.most(lane_) <= width || steps < kStepsOfPanelMin;
-  if (!transposed && !in_place && (rows < kReadAgainMin || is_short)) return none;
+  if (!transposed && !in_place && !is_scattered && (rows < kReadAgainMin || is_short)) return none;
   Panel panel{load, 0, static_cast<int64_t>(longest), 0, in_place, column_range, rows};
   // Rows whose steps are far from each other are copied for all panels instead, if these are near.
   const bool is_whole = strided_rows() && holds_panels(panel);
