@@ -55,6 +55,8 @@ std::optional<int64_t> counted_from(const HostTensor& tensor, int64_t count) {
   return first;
 }
 
+constexpr const char* kIncompleteGraph = "its graph holds or needs what is not supported";
+
 std::string label_of(const Node& node) {
   if (!node.name.empty()) return node.name;
   for (const std::string& output : node.outputs)
@@ -609,15 +611,35 @@ Tensors Importer::apply(const Node& node, std::vector<Value> inputs) {
   return outputs;
 }
 
-void Importer::nodes(const Graph& graph) {
+void Importer::nodes(const Graph& graph, size_t first) {
   // What is in a graph without origins of its own does the work of who has it.
   const bool has_origins = origins_ && origins_->contains(&graph);
-  Origin next = has_origins ? origins_->at(&graph) : context_->graph().origin();
-  for (const Node& n : graph.nodes) {
-    const OriginScope scope(context_->graph(), next);
-    node(n);
-    if (has_origins) ++next;
+  const Origin own = has_origins ? origins_->at(&graph) : context_->graph().origin();
+  for (size_t i = first; i < graph.nodes.size(); ++i) {
+    const OriginScope scope(context_->graph(), has_origins ? own + static_cast<Origin>(i) : own);
+    const Mark before = mark();
+    try {
+      node(graph.nodes[i]);
+    } catch (const Forked& forked) {
+      go_back(before);
+      return fork(graph, i, forked);
+    }
   }
+}
+
+// Of a graph whose nodes have been imported; none if one of them is not supported, of which `noted`
+// had been before.
+std::optional<Values> Importer::outputs_of(const Graph& graph, size_t noted) {
+  if (unsupported_.size() != noted) return std::nullopt;
+  Values outputs;
+  for (const ValueInfo& output : graph.outputs) {
+    if (is_missing(output.name)) return std::nullopt;
+    const Value* value = find(output.name);
+    require(value != nullptr, Status::InvalidModel, "nothing makes the output \"", output.name,
+            "\"");
+    outputs.push_back(*value);
+  }
+  return outputs;
 }
 
 Values Importer::import(const Graph& graph, const std::vector<ImportInput>& inputs) {
@@ -657,25 +679,31 @@ Values Importer::subgraph(const Graph& graph, const Values& inputs) {
   }
   const size_t before = unsupported_.size();
   nodes(graph);
-  Values outputs;
-  bool complete = unsupported_.size() == before;
-  for (const ValueInfo& output : graph.outputs) {
-    complete = complete && !is_missing(output.name);
-    if (!complete) break;
-    const Value* value = find(output.name);
-    require(value != nullptr, Status::InvalidModel, "nothing makes the output \"", output.name,
-            "\"");
-    outputs.push_back(*value);
-  }
+  std::optional<Values> outputs = outputs_of(graph, before);
   scopes_.pop_back();
-  require(complete, Status::Unsupported, "its graph holds or needs what is not supported");
-  return outputs;
+  require(outputs.has_value(), Status::Unsupported, kIncompleteGraph);
+  return std::move(*outputs);
+}
+
+Importer::Mark Importer::mark() const {
+  return {scopes_.size(),         unsupported_.size(), draws_.rounds.size(),
+          computed_sizes_.size(), follows_.size(),     guard_};
+}
+
+void Importer::go_back(const Mark& mark) {
+  const auto cut = [](auto& list, size_t size) {
+    list.erase(list.begin() + static_cast<ptrdiff_t>(size), list.end());
+  };
+  cut(scopes_, mark.scopes);
+  cut(unsupported_, mark.noted);
+  cut(draws_.rounds, mark.rounds);
+  cut(computed_sizes_, mark.sizes);
+  cut(follows_, mark.follows);
+  guard_ = mark.guard;
 }
 
 bool Importer::attempt(const std::function<void()>& make, std::string& failure) {
-  const size_t depth = scopes_.size(), noted = unsupported_.size();
-  const size_t rounds = draws_.rounds.size(), sizes = computed_sizes_.size();
-  const Tensor outer = guard_;
+  const Mark before = mark();
   try {
     make();
     return true;
@@ -686,16 +714,13 @@ bool Importer::attempt(const std::function<void()>& make, std::string& failure) 
     const bool is_of_graph = s == Status::Unsupported || s == Status::Shape || s == Status::DType ||
                              s == Status::InvalidModel || s == Status::InvalidArgument;
     if (!is_of_graph) throw;
+    const size_t noted = before.noted;
     failure = unsupported_.size() > noted
                   ? cat(unsupported_[noted].op_type, " \"", unsupported_[noted].node,
                         "\": ", unsupported_[noted].reason)
                   : e.message();
   }
-  guard_ = outer;
-  draws_.rounds.resize(rounds);
-  computed_sizes_.resize(sizes);
-  scopes_.erase(scopes_.begin() + static_cast<ptrdiff_t>(depth), scopes_.end());
-  unsupported_.erase(unsupported_.begin() + static_cast<ptrdiff_t>(noted), unsupported_.end());
+  go_back(before);
   return false;
 }
 

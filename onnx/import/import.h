@@ -73,6 +73,13 @@ struct Undecided {
   Tensor value;
 };
 
+// Thrown where the kind of what a branch makes cannot be asked: what follows in its graph is made
+// for each of the two.
+struct Forked {
+  const Node* node = nullptr;
+  Tensor condition;  // bool, no axes
+};
+
 // An input of the graph.
 struct ImportInput {
   std::string name;
@@ -158,6 +165,8 @@ class Importer {
   bool has_guessed() const { return questions_.has_guessed; }
   // The elements of what inputs decide, as a run found them; none if it cannot be asked.
   std::optional<HostTensor> decided(const Tensor& tensor);
+  // Which branch of this node what is imported follows (Forked), if it follows one.
+  std::optional<bool> followed(const Node& node) const;
 
   // From now on sizes may be what runs compute: Variables, which whoever makes a program of the
   // graph gives to it.
@@ -191,9 +200,24 @@ class Importer {
     std::vector<AskedSize> sizes;
   };
 
+  // Where an import can go on after something threw.
+  struct Mark {
+    size_t scopes, noted, rounds, sizes, follows;
+    Tensor guard;
+  };
+  // The branch of a node that what is imported follows.
+  struct Follow {
+    const Node* node = nullptr;
+    bool is_first = true;
+  };
+
+  Mark mark() const;
+  void go_back(const Mark& mark);
   bool is_missing(std::string_view name) const;
   void enter(const Graph& graph);
-  void nodes(const Graph& graph);
+  void nodes(const Graph& graph, size_t first = 0);
+  std::optional<Values> outputs_of(const Graph& graph, size_t noted);
+  void fork(const Graph& graph, size_t first, const Forked& forked);
   void node(const Node& node);
   void call(const Node& node, std::vector<Value> inputs);
   Tensors results(const Node& node, Call& call);
@@ -228,6 +252,8 @@ class Importer {
   std::vector<Scope> scopes_;
   Tensor guard_;  // whether what is imported is computed; none: in any case
   std::vector<UnsupportedNode> unsupported_;
+  std::vector<Follow> follows_;
+  int64_t forks_ = 0;
   bool has_computed_sizes_ = false;
   std::vector<ComputedVariable> computed_sizes_;
   Questions questions_;
