@@ -18,6 +18,8 @@
 #include "ir/bounds.h"
 #include "ir/open_size.h"
 #include "onnx/import/call.h"
+#include "onnx/import/questions.h"
+#include "onnx/import/survey.h"
 #include "onnx/model.h"
 #include "onnx/texts.h"
 #include "schedule/computed_variable.h"
@@ -25,24 +27,8 @@
 
 namespace tiny::onnx {
 
-// A node that this library cannot import.
-struct UnsupportedNode {
-  std::string node;  // its name, or that of its first output
-  std::string domain;
-  std::string op_type;
-  int64_t version = 0;
-  std::vector<std::string> dtypes;  // of its inputs, "?" where not known
-  std::string reason;
-};
-
-// What can be told from operators, versions and declared types alone, subgraphs included; a node of
-// an operator that the context was given is supported.
-std::vector<UnsupportedNode> find_unsupported(const Model& model, const CustomOps& custom_ops);
-// Error{Unsupported} that lists all of them.
-[[noreturn]] void throw_unsupported(const std::vector<UnsupportedNode>& nodes);
-
-// Inputs of the graph (positions) whose elements decide shapes and so must be known to compile.
-std::vector<size_t> host_input_candidates(const Model& model, const std::vector<size_t>& inputs);
+// Results of at most this many elements are computed on the host.
+inline constexpr int64_t kFoldedMax = 1024;
 
 // A model's weights as memory of the device: in place in the mapped file, at whatever address, but
 // for small ones that are not aligned to vectors, which are copied.  Shared by all programs of a
@@ -55,22 +41,11 @@ class Weights {
   std::map<const std::byte*, Ref<Storage>> storages_;
 };
 
-// What inputs' elements decide and a program cannot be made without: asked in this node, as its
-// `place`th question.
-struct Question {
+// Thrown where the kind of what a branch makes cannot be asked: what follows in its graph is made
+// for each of the two.
+struct Forked {
   const Node* node = nullptr;
-  int64_t place = 0;
-  bool operator==(const Question&) const = default;
-};
-struct Decision {
-  Question question;
-  HostTensor answer;
-};
-// Thrown by an import that asks: a program that computes `value` finds the answer.  No Error, since
-// nothing but who makes programs may go on after it.
-struct Undecided {
-  Question question;
-  Tensor value;
+  Tensor condition;  // bool, no axes
 };
 
 // An input of the graph.
@@ -153,11 +128,15 @@ class Importer {
   void in_round(const Tensor& number, const std::function<void()>& make);
 
   // From now on what inputs decide may be asked (Undecided); these are the answers so far.
-  void set_decisions(const std::vector<Decision>* decisions) { questions_.decisions = decisions; }
+  void set_decisions(const std::vector<Decision>* decisions) {
+    questions_.set_decisions(decisions);
+  }
   // Whether it went on without an answer, since nobody could be asked.
-  bool has_guessed() const { return questions_.has_guessed; }
+  bool has_guessed() const { return questions_.has_guessed(); }
   // The elements of what inputs decide, as a run found them; none if it cannot be asked.
   std::optional<HostTensor> decided(const Tensor& tensor);
+  // Which branch of this node what is imported follows (Forked), if it follows one.
+  std::optional<bool> followed(const Node& node) const;
 
   // From now on sizes may be what runs compute: Variables, which whoever makes a program of the
   // graph gives to it.
@@ -174,31 +153,28 @@ class Importer {
     std::map<std::string_view, std::string> missing;  // values of nodes not imported
     bool is_repeated = false;                         // a body, imported for several rounds
   };
-  // The node that is imported, and how much it has asked and could have asked.
-  struct Asking {
+  // Where an import can go on after something threw.
+  struct Mark {
+    size_t scopes, noted, rounds, sizes, follows;
+    Tensor guard;
+  };
+  // The branch of a node that what is imported follows.
+  struct Follow {
     const Node* node = nullptr;
-    int64_t questions = 0;
-  };
-  // A size that runs compute, as a question.
-  struct AskedSize {
-    std::string variable;
-    Question question;
-  };
-  struct Questions {
-    const std::vector<Decision>* decisions = nullptr;
-    bool has_guessed = false;
-    Asking now;
-    std::vector<AskedSize> sizes;
+    bool is_first = true;
   };
 
+  Mark mark() const;
+  void go_back(const Mark& mark);
   bool is_missing(std::string_view name) const;
   void enter(const Graph& graph);
-  void nodes(const Graph& graph);
+  void nodes(const Graph& graph, size_t first = 0);
+  std::optional<Values> outputs_of(const Graph& graph, size_t noted);
+  void fork(const Graph& graph, size_t first, const Forked& forked);
   void node(const Node& node);
   void call(const Node& node, std::vector<Value> inputs);
   Tensors results(const Node& node, Call& call);
   Value folded(const Tensor& tensor, bool inputs_known);
-  const HostTensor* find_decision(const Question& question) const;
   bool may_ask(const Tensor& tensor);
   void ask_size(std::string_view variable);
   tiny::Dim add_size(const Tensor& count, Interval range, bool is_open, const Node& node);
@@ -228,6 +204,8 @@ class Importer {
   std::vector<Scope> scopes_;
   Tensor guard_;  // whether what is imported is computed; none: in any case
   std::vector<UnsupportedNode> unsupported_;
+  std::vector<Follow> follows_;
+  int64_t forks_ = 0;
   bool has_computed_sizes_ = false;
   std::vector<ComputedVariable> computed_sizes_;
   Questions questions_;

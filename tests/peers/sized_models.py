@@ -46,6 +46,7 @@ class Both:
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10).SerializeToString()
         self.theirs = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
         self.ours = [tiny.Model.load(context, model) for context in CONTEXTS]
+        self.content = model
         self.names = [name for name, *_ in inputs]
 
     def check(self, *arrays, tolerance=1e-5):

@@ -38,17 +38,17 @@ def of_format(view):
 
 def _view_of(data):
     """A memoryview of the data and its element type."""
-    name = getattr(getattr(data, "dtype", None), "name", "")
-    kind = _dtype.known(name) if name else None
-    if kind in _dtype.supported and kind.fmt is None and hasattr(data, "view"):  # of ml_dtypes: buffers have no letter
-        return memoryview(data.view(f"uint{8 * kind.itemsize}")), kind
     try:
         view = memoryview(data)
     except TypeError:
         module = type(data).__module__  # torch's tensors are called Tensor, too
         full = ("" if module == "builtins" else f"{module}.") + type(data).__qualname__
         raise TypeError(f"a number, nested lists or a buffer is wanted, not {full}") from None
-    except ValueError as error:  # a type without a letter
+    except ValueError as error:  # a type without a letter, such as those of ml_dtypes
+        name = getattr(getattr(data, "dtype", None), "name", "")
+        kind = _dtype.known(name) if name else None
+        if kind in _dtype.supported and kind.fmt is None and hasattr(data, "view"):
+            return memoryview(data.view(f"uint{8 * kind.itemsize}")), kind
         raise TypeError(f"an array of {name or type(data).__name__} has no dtype: {error}") from None
     if view.format[:1] in "><!" and hasattr(data, "astype") and view.itemsize > 1:
         return _view_of(data.astype(data.dtype.newbyteorder("=")))

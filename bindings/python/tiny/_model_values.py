@@ -2,6 +2,7 @@
 dicts; None where an optional value is not there."""
 
 import array
+import itertools
 import math
 
 from . import native
@@ -57,26 +58,30 @@ def value_of(context, given, kind=None):
 
 def _nested(flat, shape):
     """The list of texts by their shape; the one text of no shape."""
-    if not shape:
-        return flat[0]
+    if len(shape) < 2:
+        return flat if shape else flat[0]
     step = math.prod(shape[1:])
     return [_nested(flat[i * step:(i + 1) * step], shape[1:]) for i in range(shape[0])]
 
 
+def _read_texts(value):
+    lengths = value.text_lengths
+    content = bytearray(sum(lengths))
+    value.read_texts(content)
+    ends = list(itertools.accumulate(lengths))
+    if content.isascii():  # a byte each
+        whole = content.decode("ascii")
+        return [whole[end - length:end] for length, end in zip(lengths, ends)]
+    return [content[end - length:end].decode("utf-8", "surrogateescape") for length, end in zip(lengths, ends)]
+
+
 def content_of(model, value):
     """What Python has for what a model made: a Tensor, texts, a list, a dict, or None."""
-    kind = value.kind
+    kind = native.tiny_value_kind(value)
     if kind == Kind.TENSOR:
         return made(model, native.tiny_value_tensor(value))
     if kind == Kind.TEXTS:
-        lengths = value.text_lengths
-        content = bytearray(sum(lengths))
-        value.read_texts(content)
-        flat, at = [], 0
-        for length in lengths:
-            flat.append(content[at:at + length].decode("utf-8", "surrogateescape"))
-            at += length
-        return _nested(flat, value.shape)
+        return _nested(_read_texts(value), value.shape)
     if kind == Kind.OPTIONAL:
         return None
     parts = [content_of(model, value.element(i)) for i in range(value.count)]
@@ -88,13 +93,22 @@ def content_of(model, value):
 
 def has_values(model):
     """Whether an input or output of the model is no tensor of numbers."""
-    return any(model.input_kind(i) != Kind.TENSOR for i in range(model.input_count)) or \
-        any(model.output_kind(i) != Kind.TENSOR for i in range(model.output_count))
+    return input_kinds(model) is not None
+
+
+def input_kinds(model):
+    """Of a model with values that are no tensors of numbers what its inputs are; else None.  Asked once."""
+    kept = model.__dict__
+    if "_input_kinds" not in kept:
+        inputs = [model.input_kind(i) for i in range(model.input_count)]
+        outputs = [model.output_kind(i) for i in range(model.output_count)]
+        kept["_input_kinds"] = inputs if set(inputs + outputs) - {Kind.TENSOR} else None
+    return kept["_input_kinds"]
 
 
 def run_values(model, inputs, as_tensor):
     """The outputs for inputs in the model's order, those that are tensors made by as_tensor(model, index, input)."""
-    kinds = [model.input_kind(i) for i in range(len(inputs))]
+    kinds = input_kinds(model)
     given = [Value.from_tensor(as_tensor(model, i, one)) if kind == Kind.TENSOR and not isinstance(one, Value) else
              value_of(model.context, one, kind) for i, (kind, one) in enumerate(zip(kinds, inputs))]
     outputs = native.tiny_model_run_values(model, given, model.output_count)
