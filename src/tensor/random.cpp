@@ -93,9 +93,9 @@ Tensor inverse_erf(const Tensor& y) {
 
 }  // namespace
 
-// Its 120 steps are made of nodes: operands of one dtype meet in one shape once, and the constants of
-// the rounds are spread once each.  As many calls of tensor functions take four times as long, which
-// a caller who draws small numbers (a mask of a dropout) would see.
+// Its 120 steps are made of nodes: operands of one dtype meet in one shape once, and the constants
+// of the rounds are spread once each.  As many calls of tensor functions take four times as long,
+// which a caller who draws small numbers (a mask of a dropout) would see.
 ThreefryWords threefry2x32(const ThreefryWords& key, const ThreefryWords& counter) {
   const Tensor third =
       bit_xor(word(key.first.context_ref(), kParity), bit_xor(key.first, key.second));
@@ -117,7 +117,8 @@ ThreefryWords threefry2x32(const ThreefryWords& key, const ThreefryWords& counte
   for (size_t group = 0; group < kGroups; ++group) {
     for (const int by : kRotations[group % 2]) {
       a = step(Op::Add, a, b);
-      const UOp turned = step(Op::Or, step(Op::Shl, b, number(by)), step(Op::Shr, b, number(32 - by)));
+      const UOp turned =
+          step(Op::Or, step(Op::Shl, b, number(by)), step(Op::Shr, b, number(32 - by)));
       b = step(Op::Xor, a, turned);
     }
     a = step(Op::Add, a, met.nodes[(group + 1) % 3]);
