@@ -135,7 +135,15 @@ Meeting meet_as(TensorRefs operands, DType dtype) {
   require_one_context(operands);
   Meeting meeting;
   meeting.dtype = dtype;
-  for (const Tensor* t : operands) meeting.shape = broadcast_shape(meeting.shape, t->shape());
+  // Mostly they are of one shape: one copy then, which every call pays.
+  for (const Tensor* t : operands) {
+    const Shape& shape = shape_of(t->node());
+    if (t == operands.front())
+      meeting.shape = shape;
+    else if (shape != meeting.shape)
+      meeting.shape = broadcast_shape(meeting.shape, shape);
+  }
+  meeting.nodes.reserve(operands.size());
   for (const Tensor* t : operands)
     meeting.nodes.push_back(broadcast_to(as_dtype(*t, dtype), meeting.shape));
   return meeting;

@@ -5,10 +5,12 @@
 #include <numbers>
 
 #include "base/error.h"
+#include "ir/build.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
 #include "tensor/joining.h"
 #include "tensor/movement.h"
+#include "tensor/promotion.h"
 #include "tensor/reduce.h"
 #include "tensor/scan.h"
 #include "tensor/top_k.h"
@@ -24,11 +26,6 @@ constexpr size_t kGroups = 5;
 
 Tensor word(const Ref<Context>& context, uint32_t value) {
   return full_bits(context, kUInt32, {}, value);
-}
-
-Tensor turned(const Tensor& x, int by) {
-  const Tensor left = shift_left(x, number_int(x, by));
-  return bit_or(left, shift_right(x, number_int(x, 32 - by)));
 }
 
 Tensor half_of_key(const Tensor& key, int64_t half) {
@@ -96,22 +93,39 @@ Tensor inverse_erf(const Tensor& y) {
 
 }  // namespace
 
+// Its 120 steps are made of nodes: operands of one dtype meet in one shape once, and the constants
+// of the rounds are spread once each.  As many calls of tensor functions take four times as long,
+// which a caller who draws small numbers (a mask of a dropout) would see.
 ThreefryWords threefry2x32(const ThreefryWords& key, const ThreefryWords& counter) {
-  const Tensor parity = word(key.first.context_ref(), kParity);
-  const Tensor third = bit_xor(parity, bit_xor(key.first, key.second));
-  const Tensor* const schedule[] = {&key.first, &key.second, &third};
-  Tensor a = add(counter.first, key.first);
-  Tensor b = add(counter.second, key.second);
+  const Tensor third =
+      bit_xor(word(key.first.context_ref(), kParity), bit_xor(key.first, key.second));
+  const Tensor* const words[] = {&key.first, &key.second, &third, &counter.first, &counter.second};
+  const Meeting met = meet_as(words, kUInt32);
+  Graph& graph = third.graph();
+  std::array<UOp, 32> numbers;
+  const auto number = [&](int value) -> const UOp& {
+    UOp& spread = numbers[static_cast<size_t>(value)];
+    if (!spread) spread = broadcast_to(graph.constant_int(kUInt32, value), met.shape);
+    return spread;
+  };
+  // What folds to a constant still has an element for each of the operands'.
+  const auto step = [&](Op op, const UOp& x, const UOp& y) {
+    return broadcast_to(elementwise(op, {x, y}), met.shape);
+  };
+  UOp a = step(Op::Add, met.nodes[3], met.nodes[0]);
+  UOp b = step(Op::Add, met.nodes[4], met.nodes[1]);
   for (size_t group = 0; group < kGroups; ++group) {
     for (const int by : kRotations[group % 2]) {
-      a = add(a, b);
-      b = bit_xor(a, turned(b, by));
+      a = step(Op::Add, a, b);
+      const UOp turned =
+          step(Op::Or, step(Op::Shl, b, number(by)), step(Op::Shr, b, number(32 - by)));
+      b = step(Op::Xor, a, turned);
     }
-    a = add(a, *schedule[(group + 1) % 3]);
-    b = add(b, *schedule[(group + 2) % 3]);
-    b = add(b, number_int(b, static_cast<int64_t>(group) + 1));
+    a = step(Op::Add, a, met.nodes[(group + 1) % 3]);
+    b = step(Op::Add, b, met.nodes[(group + 2) % 3]);
+    b = step(Op::Add, b, number(static_cast<int>(group) + 1));
   }
-  return {a, b};
+  return {third.with(a), third.with(b)};
 }
 
 Tensor random_key(const Ref<Context>& context, uint64_t seed) {

@@ -108,6 +108,8 @@ V less(const V& a, const V& b, bool is_bool) {
   return is_bool ? logical_and(a, b) : binary(TINY_MIN, a, b);
 }
 V clamp(Given o) {
+  TORCH_CHECK(o[1] || (o.x.size() > 2 && o[2]),
+              "torch.clamp: At least one of 'min' or 'max' must not be None");
   V value = o[0];
   if (o[1]) value = greater(value, o[1], is_bool(o));
   if (o.x.size() > 2 && o[2]) value = less(value, o[2], is_bool(o));

@@ -187,10 +187,28 @@ V softmax_of(const V& a, int64_t axis, bool is_log) {
 }
 template <bool is_log>
 void softmax(Call& c) {  // self, dim, half_to_float
+  const at::Tensor& self = c.tensor(0);
+  const int64_t axis = at::maybe_wrap_dim(c.integer(1), self.dim());
+  TORCH_CHECK_NOT_IMPLEMENTED(at::isFloatingType(self.scalar_type()), "\"", is_log ? "log_" : "",
+                              axis == self.dim() - 1 ? "softmax_lastdim" : "softmax",
+                              "_kernel_impl\" not implemented for '", self.scalar_type(), "'");
   const V a = cast(c.value(0), wide(c.value(0).dtype()));
   if (a.numel() == 0) return c.give(0, a);
   if (a.rank() == 0) return c.give(0, full(a.dtype(), {}, is_log ? 0 : 1));
-  c.give(0, softmax_of(a, at::maybe_wrap_dim(c.integer(1), a.rank()), is_log));
+  c.give(0, softmax_of(a, axis, is_log));
+}
+// Zeros for rows of -inf alone.
+void safe_softmax(Call& c) {  // self, dim, dtype
+  const V given = c.value(0);
+  const tiny_dtype dtype = c.has(2) ? dtype_of(c.argument(2).toScalarType()) : given.dtype();
+  const V a = cast(cast(given, dtype), wide(dtype));
+  if (a.numel() == 0) return c.give(0, cast(a, dtype));
+  const int64_t axis = at::maybe_wrap_dim(c.integer(1), a.rank());
+  const V top = a.rank() ? reduce(TINY_REDUCE_MAX, a, {&axis, 1}, true) : a;
+  const V shares = a.rank() ? softmax_of(a, axis, false) : full(a.dtype(), {}, 1);
+  const V is_empty =
+      compare(TINY_EQ, top, number(a.dtype(), -std::numeric_limits<double>::infinity()));
+  c.give(0, cast(where(is_empty, number(a.dtype(), 0), shares), dtype));
 }
 template <bool is_log>
 void softmax_backward(Call& c) {  // grad, output, dim, input_dtype
@@ -269,6 +287,7 @@ constexpr Row kReductions[] = {
     {"cumsum.out", cumsum},
     {"_softmax.out", softmax<false>},
     {"_log_softmax.out", softmax<true>},
+    {"_safe_softmax", safe_softmax},
     {"_softmax_backward_data.out", softmax_backward<false>},
     {"_log_softmax_backward_data.out", softmax_backward<true>},
 };

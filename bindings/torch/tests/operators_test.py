@@ -292,6 +292,11 @@ class Operators(unittest.TestCase):
             "its weight": lambda make: torch.native_layer_norm(make(torch.ones(2, 3)), (3,), make(torch.ones(1, 3)), None, 1e-5),
             "gelu": lambda make: F.gelu(make(torch.ones(2)), approximate="none "),
             "softshrink": lambda make: F.softshrink(make(torch.ones(2)), -0.5),
+            "softmax": lambda make: make(torch.ones(2, 3, dtype=torch.long)).softmax(1),
+            "softmax of an axis before": lambda make: make(torch.ones(2, 3, dtype=torch.int32)).softmax(0),
+            "log_softmax": lambda make: make(torch.ones(2, 3, dtype=torch.bool)).log_softmax(-1),
+            "clamp": lambda make: make(torch.ones(2)).clamp(), "clamp_": lambda make: make(torch.ones(2)).clamp_(),
+            "clamp by tensors": lambda make: torch.clamp(make(torch.ones(2)), None, None),
             "dot": lambda make: make(torch.ones(2)).dot(make(torch.ones(2, dtype=torch.float64))),
             "geometric": lambda make: make(torch.ones(2)).geometric_(-1), "log_normal": lambda make: make(torch.ones(2)).log_normal_(0, 0),
             "samples": lambda make: torch.multinomial(make(torch.ones(2)), 3),
@@ -312,6 +317,29 @@ class Operators(unittest.TestCase):
                     call(lambda x: x.to("tiny"))
                 self.assertEqual((type(got.exception), str(got.exception).split("\n")[0]),
                                  (type(want.exception), str(want.exception).split("\n")[0]))
+
+    def test_softmax_of_rows_without_a_finite_number(self):
+        """What attention has where a query may look at no key: zeros, and no gradient."""
+        torch.manual_seed(5)
+        rows = torch.randn(3, 4, 5)
+        rows[0, 1], rows[2, 3, 1:], rows[1, 0, 2] = -math.inf, -math.inf, math.nan
+        for dim in (0, 1, 2, -1):
+            for given, dtype in ((torch.float32, None), (torch.float64, None), (torch.float16, None), (torch.float16, torch.float32), (torch.int64, torch.float32)):
+                if given == torch.int64:
+                    here = there = rows.nan_to_num(0, 0, 0).to(given)
+                else:
+                    here = rows.clone().to(given).requires_grad_()
+                    there = here.detach().to("tiny").requires_grad_()
+                want, got = (torch.ops.aten._safe_softmax(x.to(place), dim, dtype) for x, place in ((here, "cpu"), (there, "tiny")))
+                self.assertEqual((got.dtype, got.device.type), (want.dtype, "tiny"))
+                torch.testing.assert_close(got.cpu(), want, equal_nan=True)
+                if want.requires_grad and dtype is None:
+                    factors = torch.arange(60.0).view(3, 4, 5).to(want.dtype)
+                    (want * factors).sum().backward()
+                    (got * factors.to("tiny")).sum().backward()
+                    torch.testing.assert_close(there.grad.cpu(), here.grad, rtol=1e-2 if given == torch.float16 else 1e-4, atol=1e-2 if given == torch.float16 else 1e-5, equal_nan=True)
+        for x in (torch.tensor(-math.inf), torch.tensor(2.0), torch.zeros(2, 0)):
+            self.assertEqual(torch.ops.aten._safe_softmax(x.to("tiny"), -1).tolist(), torch.ops.aten._safe_softmax(x, -1).tolist())
 
     def test_integers_are_counted(self):
         x = torch.tensor([0, 3, 3, 7, 1], device="tiny", dtype=torch.int32)  # which PyTorch's CPU does not
