@@ -120,6 +120,14 @@ except Exception as error:
         "['dtypes.float', 'dtypes.float', 'dtypes.float', 'dtypes.float', 'dtypes.float', 'dtypes.weakfloat']\n(1, 3)\n"
         "JitError TinyJit: an argument is of dtypes.weakint, of which there is no memory; use cast() or clone()\n", 0))
 
+    def test_integers_are_logits(self):
+        self.assertEqual(run("-c", """
+from tinygrad import Tensor
+x = Tensor([[-1, 2, -3], [1, -2, 3]])
+print(round(x.cross_entropy(Tensor([1, 2])).item(), 4),
+      round(x.binary_crossentropy_logits(Tensor([[0, 1, 0], [1, 0, 1]])).item(), 4))
+"""), ("0.0939 0.1629\n", 0))
+
     def test_what_is_said_of_bools_and_classes_that_are_none(self):
         self.assertEqual(run("-c", """
 from tinygrad import Tensor

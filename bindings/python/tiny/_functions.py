@@ -480,10 +480,11 @@ def _of_elements(plain):
 def cross_entropy(self, Y, *arguments, **keywords) -> Tensor:
     """Cross entropy of logits [batch, classes, ..], or [classes] of one, with targets that are classes, or probabilities
     in the logits' shape.  See tiny_cross_entropy."""
+    logits = _floats(self)
     if self.ndim != 1:
-        return _cross_entropy(self, Y, *arguments, **keywords)
+        return _cross_entropy(logits, Y, *arguments, **keywords)
     want_tensors("cross_entropy", Y=Y)
-    made = _cross_entropy(self.unsqueeze(0), Y.unsqueeze(0), *arguments, **keywords)
+    made = _cross_entropy(logits.unsqueeze(0), Y.unsqueeze(0), *arguments, **keywords)
     return made.reshape([])
 
 
@@ -513,7 +514,7 @@ def binary_crossentropy(self, Y, reduction="mean") -> Tensor:
 
 def binary_crossentropy_logits(self, Y, reduction="mean", pos_weight=None) -> Tensor:
     """Of what a sigmoid makes probabilities of."""
-    return self.binary_cross_entropy_with_logits(_floats(Y), pos_weight, reduction=reduction)
+    return _floats(self).binary_cross_entropy_with_logits(_floats(Y), pos_weight, reduction=reduction)
 
 
 _clip, _gelu, _take, _one_hot, _plain_where = Tensor.clip, Tensor.gelu, Tensor.gather, Tensor.one_hot, Tensor.where

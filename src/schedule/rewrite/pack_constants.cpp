@@ -138,8 +138,8 @@ class Operand {
       }
     }
     // A part of a vector's lanes that share a load take less than lanes that each have their own
-    // (groups of channels).
-    if (columns > 0 && !is_shared_ && few) {
+    // (groups of channels), and words than elements whose steps lie apart.
+    if (few && (columns > 0 ? !is_shared_ : word_ > 1)) {
       columns_axis_ = *few;
       is_shared_ = true;
     }

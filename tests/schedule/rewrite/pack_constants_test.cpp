@@ -149,8 +149,8 @@ TEST_F(PackConstants, APatchsColumnsAreTheInnermostSteps) {
 
 // Words are of channels, the last filled up; of a longer window's steps where channels fill none.
 TEST_F(PackConstants, WordsOfAConvolutionsBytesAreOfChannels) {
-  const auto words = [&](int64_t channels, const Ints& window) {
-    Ints shape{32, channels}, rows{1, channels};
+  const auto words = [&](int64_t channels, const Ints& window, int64_t columns = 32) {
+    Ints shape{columns, channels}, rows{1, channels};
     for (const int64_t size : window) shape.push_back(size), rows.push_back(size + 9);
     Tensor bytes = cast(constant(shape), kInt8);
     Tensor* const stored[] = {&bytes};
@@ -163,6 +163,8 @@ TEST_F(PackConstants, WordsOfAConvolutionsBytesAreOfChannels) {
   EXPECT_EQ(words(6, {3, 3}), (std::vector<Ints>{{1, 3, 3, 2, 32, 4}}));
   EXPECT_EQ(words(5, {7, 7}), (std::vector<Ints>{{1, 7, 7, 2, 32, 4}}));
   EXPECT_EQ(words(3, {7, 7}), (std::vector<Ints>{{1, 3, 7, 2, 32, 4}}));
+  EXPECT_EQ(words(32, {3, 3}, 8), (std::vector<Ints>{{1, 3, 3, 8, 8, 4}})) << "half a vector";
+  EXPECT_TRUE(words(32, {3, 3}, 2).empty());
 }
 
 TEST_F(PackConstants, StepsThatLieSideBySideInMemoryAreInnermost) {
