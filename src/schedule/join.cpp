@@ -234,14 +234,15 @@ class Joiner {
   }
 
   // What the kernel that makes an operand for itself takes more than both apart, each under the
-  // options that it would get, if that is clearly more: its loops are not those of a product alone.
-  // On one core: the same for any number of threads.
-  double operand_excess(const Kernel& joined, const Kernel& own, const Kernel& reader) const {
+  // options that it would get, if that is so many times more: its loops are not those of a product
+  // alone.  On one core: the same for any number of threads.
+  double operand_excess(const Kernel& joined, const Kernel& own, const Kernel& reader,
+                        double clearly) const {
     Machine one = machine_;
     one.cores = 1;
     const double both = seconds_as_chosen(own, one) + seconds_as_chosen(reader, one);
     const double excess = seconds_as_chosen(joined, one) - both;
-    return excess > (kClearly - 1) * both ? excess : 0;
+    return excess > (clearly - 1) * both ? excess : 0;
   }
 
   double seconds_of(const UOp& value) {
@@ -310,13 +311,16 @@ class Joiner {
       const KernelLoops loops(split);
       auto cost = cost_of(loops, joined.values, u, alone, reader);
       if (cost && cost->is_as_chosen) cost = as_chosen(u, root);
-      if (cost && cost->makes_operand && cost->paid() <= cost->saved()) {
+      const bool is_estimated =
+          cost && (cost->makes_operand || RowCosts(loops, machine_).has_short_rows(joined.values));
+      if (is_estimated && !cost->is_as_chosen && cost->paid() <= cost->saved()) {
         decision_.stored[u.id()] = 1;
         const ScheduledKernel own_kernel = lowered_.value(u), reader_kernel = lowered_.value(root);
         decision_.stored[u.id()] = 0;
         double& operand = (*cost)[JoinPart::Operand];
         operand = std::max(operand,
-                           operand_excess(joined.kernel, own_kernel.kernel, reader_kernel.kernel));
+                           operand_excess(joined.kernel, own_kernel.kernel, reader_kernel.kernel,
+                                          cost->makes_operand ? kClearly : 1));
       }
       if (cost && decide_join({number, u, *cost, false}, settings_)) {
         ++changes(root);

@@ -87,6 +87,22 @@ double RowCosts::work_again(std::span<const UOp> values) const {
   return sum;
 }
 
+bool RowCosts::has_short_rows(std::span<const UOp> values) const {
+  return std::ranges::any_of(loops_.nodes(), [&](const UOp& u) {
+    if (!is_reduce(u) || u.src(0).op() != Op::Mul || !loops_.is_contraction(u)) return false;
+    return std::ranges::any_of(u.src(0).src(), [&](const UOp& factor) {
+      if (is_weight(factor, values) || factor.op() == Op::Load) return false;
+      double longest = 1, all = 1;
+      for (RangeSet rows = loops_.free(factor) & ~loops_.closed(u); rows; rows &= rows - 1) {
+        const double size = loops_.extent(rows & (~rows + 1));
+        longest = std::max(longest, size);
+        all *= size;
+      }
+      return longest < kComputedRows && all >= kComputedRows;
+    });
+  });
+}
+
 bool RowCosts::has_gathered_operand(const UOp& reduce) const {
   const RangeSet ranges = loops_.free(reduce);
   const auto is_opaque = [&](const UOp& u) {

@@ -32,6 +32,9 @@ class RowCosts {
   // what rows are made of is computed element by element; so are products of rows that are looked
   // up for each element.
   double work_by_element(std::span<const UOp> values) const;
+  // Whether a product with weights has computed rows that lie in pieces (a picture's windows) which
+  // fill no tile: they are neither staged for all columns nor read side by side.
+  bool has_short_rows(std::span<const UOp> values) const;
   // Seconds less for values of rows that are wanted again: they are computed once and kept in
   // scratch.
   double staging_saves() const;
