@@ -5,6 +5,8 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "schedule/schedule.h"
+#include "shape/movement_axis.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
 #include "tensor/indexing.h"
@@ -135,7 +137,9 @@ Tensor candidates(const Tensor& a, int64_t k, bool largest) {
   shape[0] = groups;
   shape.insert(shape.begin(), Dim(size));
   // Less than a row is filled up: every group has elements.
-  const Tensor filled = pad(a, none, more, last_of(a, largest));
+  // What is computed is stored: groups lie across rows of what that is made of.
+  const bool is_stored = has_memory(below_movement(a.node()));
+  const Tensor filled = pad(is_stored ? a : contiguous(a), none, more, last_of(a, largest));
   const Firsts firsts = firsts_of(reshape(filled, shape), largest);
   const Ref<Context>& context = a.context_ref();
   const auto place_of = [&](const Tensor& row, const Tensor& group) {

@@ -175,6 +175,23 @@ TEST_F(JoinTest, RowsOfAProductWithFewColumnsAreMadeBeforehand) {
   EXPECT_FALSE(is_joined(40));
 }
 
+// Rows of a picture's windows lie in pieces of eight: what they are made of is computed beforehand,
+// once for all columns.
+TEST_F(JoinTest, RowsOfWindowsAreMadeBeforehand) {
+  const auto kernels = [&](bool in_windows) {
+    Tensor rows = mul(add(given({256, 96}), given({256, 1})), given({256, 1}));
+    if (in_windows) {
+      const Tensor windows = reshape(rows, to_shape({2, 8, 2, 8, 96}));
+      rows = reshape(permute(windows, {0, 2, 1, 3, 4}), to_shape({4, 64, 96}));
+    }
+    const Tensor y = matmul(rows, given({96, 288}));
+    const UOp wanted = y.graph().make(Op::Contiguous, {y.node()});
+    return make_schedule({&wanted, 1}, avx512_machine(), true, {}).kernels.size();
+  };
+  EXPECT_EQ(kernels(false), 1U);
+  EXPECT_EQ(kernels(true), 2U);
+}
+
 // The same of queries that are quantised, beside the keys' lanes; keys are made in lanes.
 TEST_F(JoinTest, QuantisedQueriesAreMadeBeforehand) {
   const Ints queries{8, 12, 16}, keys{8, 20, 16};

@@ -9,7 +9,12 @@
 #include <numeric>
 #include <random>
 
+#include "schedule/schedule.h"
+#include "shape/shape.h"
 #include "tensor/create.h"
+#include "tensor/elementwise.h"
+#include "tensor/movement.h"
+#include "tensor/program.h"
 #include "tensor/value.h"
 #include "tests/support/context.h"
 #include "tests/support/failure.h"
@@ -149,6 +154,22 @@ TEST(TopK, OfManyElementsOnlyGroupsAreSorted) {
       expect_sorted<uint32_t>(context, kUInt32, {2, 1025, 1}, 3, largest);
     }
   }
+}
+
+// Groups lie across rows, of what is computed of rows: that is stored, and memory is not copied.
+TEST(TopK, WhatIsComputedIsStoredBeforeItsGroups) {
+  const Ref<Context> context = testing::planning_context();
+  const auto stores_all = [&](const Tensor& rows) {
+    const Tensor best = top_k(reshape(rows, {4170}), 5, 0, true).values;
+    const UOp wanted = best.graph().make(Op::Contiguous, {best.node()});
+    const Schedule schedule = make_schedule({&wanted, 1}, avx512_machine());
+    return std::ranges::any_of(schedule.kernels, [](const ScheduledKernel& k) {
+      return product(k.stores.front().view.shape).is(4170);
+    });
+  };
+  const Tensor given = make_placeholder(context, kFloat32, {5, 834});
+  EXPECT_TRUE(stores_all(add(given, make_placeholder(context, kFloat32, {5, 1}))));
+  EXPECT_FALSE(stores_all(given));
 }
 
 // Groups of nothing else, and what fills the last ones up, are behind those of a number.
