@@ -88,6 +88,7 @@ double RowCosts::work_again(std::span<const UOp> values) const {
 }
 
 bool RowCosts::has_short_rows(std::span<const UOp> values) const {
+  if (loops_.reductions() != 1) return false;  // rows of several have tiles of their own
   return std::ranges::any_of(loops_.nodes(), [&](const UOp& u) {
     if (!is_reduce(u) || u.src(0).op() != Op::Mul || !loops_.is_contraction(u)) return false;
     return std::ranges::any_of(u.src(0).src(), [&](const UOp& factor) {
