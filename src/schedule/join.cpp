@@ -318,9 +318,9 @@ class Joiner {
         const ScheduledKernel own_kernel = lowered_.value(u), reader_kernel = lowered_.value(root);
         decision_.stored[u.id()] = 0;
         double& operand = (*cost)[JoinPart::Operand];
-        operand = std::max(operand,
-                           operand_excess(joined.kernel, own_kernel.kernel, reader_kernel.kernel,
-                                          cost->makes_operand ? kClearly : 1));
+        operand =
+            std::max(operand, operand_excess(joined.kernel, own_kernel.kernel, reader_kernel.kernel,
+                                             cost->makes_operand ? kClearly : 1));
       }
       if (cost && decide_join({number, u, *cost, false}, settings_)) {
         ++changes(root);
