@@ -10,6 +10,7 @@ namespace tiny {
 namespace {
 
 // How many times less half vectors must be estimated to take than whole ones, of the same strategy.
+// On a Zen 4, 2026-11-29: of 29 census models whose lists change 1.0 to 1.03 won, below 1 lost.
 constexpr double kHalvesGain = 1.02;
 
 bool always(const Seen&) {
