@@ -12,6 +12,7 @@
 #include "cost/access_table.h"
 #include "cost/footprint.h"
 #include "cost/group_estimate.h"
+#include "ir/affine.h"
 #include "ir/bounds.h"
 #include "ir/picked_lanes.h"
 
@@ -49,6 +50,8 @@ constexpr double kLoopEntered = 6;      // a loop begins and ends: the branch is
 constexpr double kAhead = 300;          // instructions that are looked ahead
 constexpr double kSpilled = 1;          // a value that no register has
 constexpr double kBeside = 2;           // registers for operands
+constexpr double kBesideSums = 3;       // of products of a tile: two vectors, and what both meet
+constexpr double kForwarded = 8;        // from a store to the next load of what it stored
 constexpr double kOthers = 0.15;        // of what the wanted most resource leaves, is not hidden
 constexpr double kTold = 0.01;          // of all: resources of which less is wanted are not told
 constexpr size_t kClosuresMax = 64;     // that are told apart
@@ -71,7 +74,8 @@ class Estimator {
       RangeSet ranges = 0;
       for (const UOp& u : topological({&fact, 1}))
         if (u.op() == Op::Range) ranges |= bit(kernel.position(u));
-      cut_.push_back({ranges, bodies_of(ranges)});
+      const Bodies bodies = bodies_of(ranges);
+      cut_.push_back({ranges, bodies, steps_of(fact, ranges)});
     }
     accesses_.resize(table_.order.size());
     for (const AccessInfo& a : table_.accesses) accesses_[a.place] = &a;
@@ -88,6 +92,7 @@ class Estimator {
   // The loops around what a closure computes, outermost first, and what it touches in them.
   struct Nest {
     bool is_split = false;  // sums are added to their destination in each turn of the loops outside
+    RangeSet lanes = 0;     // of vectors of what is computed in them
     std::vector<size_t> loops;
     std::vector<const AccessInfo*> touched;
   };
@@ -196,8 +201,9 @@ class Estimator {
     double n = product(set & unrolled_);
     size_t depth = nest.loops.size();
     while (depth > 0 && !(set & bit(nest.loops[depth - 1]))) --depth;
-    for (size_t i = 0; i < depth; ++i) n *= extent(nest.loops[i]);
-    return n;
+    RangeSet walked = set & unrolled_;
+    for (size_t i = 0; i < depth; ++i) n *= extent(nest.loops[i]), walked |= bit(nest.loops[i]);
+    return n * share_within(walked);
   }
   double turns(const Nest& nest) const {
     double n = 1;
@@ -249,6 +255,7 @@ class Estimator {
     nest.loops.insert(nest.loops.end(), inner.begin(), inner.end());
     if (is_split) std::ranges::sort(nest.loops);
     nest.is_split = is_split;
+    nest.lanes = (table_.free[closure.place] | own) & lanes_;
     return nest;
   }
 
@@ -276,11 +283,42 @@ class Estimator {
   struct Bodies {
     RangeSet loop = 0, steps = 0;
   };
+  // The steps of tiles that are within a range of known size, of all: code for the last tile has no
+  // others (codegen/linearize/peeling.h).
+  struct Steps {
+    RangeSet ranges = 0;  // that count them
+    double share = 1;
+  };
   // A tile of which the last does not fit, with those around it.
   struct CutTile {
     RangeSet ranges = 0;
     Bodies bodies;
+    Steps steps;
   };
+  // None of a fact about steps that others tell as well.
+  Steps steps_of(const UOp& fact, RangeSet ranges) const {
+    const Steps steps{ranges & (loops_ | unrolled_), 1};
+    const std::optional<Affine> within = affine(fact);
+    const auto is_same = [&](const CutTile& c) { return c.steps.ranges == steps.ranges; };
+    if (!within || !(ranges & unrolled_) || std::ranges::any_of(cut_, is_same)) return {};
+    double nearest = kCounted;
+    for (const AffineTerm& term : within->terms) {
+      if (term.atom.op() != Op::Range || term.coefficient >= 0) return {};
+      const size_t range = kernel_.position(term.atom);
+      if (!kernel_.ranges[range].range.src(0).is_const()) return {};
+      if (steps.ranges & bit(range))
+        nearest = std::min(nearest, -static_cast<double>(term.coefficient));
+    }
+    const double count = std::ceil(static_cast<double>(within->constant + 1) / nearest);
+    return {steps.ranges, std::min(1.0, count / product(steps.ranges))};
+  }
+  // Of the steps of these ranges, those that are within tiles.
+  double share_within(RangeSet walked) const {
+    double share = 1;
+    for (const CutTile& tile : cut_)
+      if (tile.steps.ranges && (tile.steps.ranges & ~walked) == 0) share *= tile.steps.share;
+    return share;
+  }
   // Of one fact of several about the same loop; none of the others.
   Bodies bodies_of(RangeSet fact) const {
     Bodies found{0, fact & unrolled_};
@@ -459,7 +497,7 @@ class Estimator {
     if (stride == 0 || stride == 1 || stride == -1) {
       const bool is_line = stride != 0 && lanes * bytes_of(dtype) >= kLine;
       // What all lanes share is loaded into all of them.
-      const double all = std::min(product(lanes_), target_.vector_bytes / bytes_of(dtype));
+      const double all = std::min(product(nest.lanes), target_.vector_bytes / bytes_of(dtype));
       const double parts = units(stride == 0 ? all : lanes, dtype);
       at(Resource::Loads) +=
           n * (parts * kLoaded + (is_line ? full * (kLoadedAcross - kLoaded) : 0));
@@ -520,7 +558,8 @@ class Estimator {
     repeat(u, lane_stride(a) == 0 || lane_stride(a) == 1 ? 1 : 2 * lanes_of(u));
     // All values of a block are made before the first is stored.
     const double full = vectors(u, dtype);
-    spill(turns(nest), product(u.free & unrolled_) * full, units(lanes_of(u), dtype) / full);
+    spill(turns(nest), product(u.free & unrolled_) * full + kBeside - target_.vector_registers,
+          units(lanes_of(u), dtype) / full);
     write(times(nest, u), lanes_of(u), dtype, lane_stride(a), rows_across(a));
     nest.touched.push_back(&a);
   }
@@ -572,9 +611,9 @@ class Estimator {
     write(n, product(set & lanes_), u.dtype(), stride, 1);
   }
 
-  // What of so many values at once no register has is stored and loaded again.
-  void spill(double times, double live, double units_of_each) {
-    const double spilled = std::max(0.0, live + kBeside - target_.vector_registers);
+  // What no register has is stored and loaded again.
+  void spill(double times, double values, double units_of_each) {
+    const double spilled = std::max(0.0, values);
     at(Resource::Loads) += times * spilled * units_of_each * kSpilled;
     at(Resource::Stores) += times * spilled * units_of_each * kSpilled;
     at(Resource::Issue) += times * spilled * 2 * kIssued;
@@ -590,14 +629,18 @@ class Estimator {
     for (size_t i = 0; i < kernel_.ranges.size(); ++i)
       if ((own & bit(i)) && kernel_.ranges[i].kind == RangeKind::Unroll) repeated |= bit(i);
     const double sums = product(all & unrolled_ & ~repeated) * full;
-    const double n = turns(nest) * product(all & unrolled_), parts = units(lanes, dtype);
+    const double n =
+        turns(nest) * product(all & unrolled_) * share_within(all & (loops_ | unrolled_));
+    const double parts = units(lanes, dtype);
     at(Resource::Issue) += n * full * kIssued;
     at(Resource::Arithmetic) += n * parts * kMultiplied;
-    spill(turns(nest) * product(repeated), sums, parts / full);
+    const double without = sums + kBesideSums - target_.vector_registers;  // registers
+    spill(turns(nest) * product(repeated), without, parts / full);
     const double steps = product(own & loops_) * product(repeated);
     const double outside = turns(nest) / product(own & loops_);
     const double ahead = std::max(1.0, kAhead / (steps * sums * 2));
-    at(Resource::Chain) += outside * steps * kLatency / ahead;
+    const bool is_stored = without > 0 && (own & loops_) != 0;  // by each turn, for the next
+    at(Resource::Chain) += outside * steps * (kLatency + (is_stored ? kForwarded : 0)) / ahead;
     if (nest.is_split) {
       size_t last = nest.loops.size();  // the reduced loops inside of all others
       double inside = 1;

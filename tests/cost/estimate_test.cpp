@@ -171,6 +171,43 @@ TEST_F(EstimateTest, MasksThatLoopsMakeTakeTime) {
   EXPECT_GT(arithmetic(2), 1.5 * arithmetic(0));
 }
 
+// Code for the last tile has only the steps that are within the range: it takes as long as these.
+TEST_F(EstimateTest, TheLastTileTakesWhatIsLeftOfIt) {
+  const auto arithmetic = [&](int64_t rows, int64_t columns, std::string_view list) {
+    const Kernel product = kernel_of(matmul(input({rows, 64}), input({64, columns})));
+    return of(product, list)[Resource::Arithmetic];
+  };
+  const char* list = "TILE r0 8; UPCAST r3; TILE r1 48; TILE r4 16; UPCAST r4; VEC r5";
+  const double whole = arithmetic(48, 48, list);
+  EXPECT_NEAR(arithmetic(33, 48, list), whole * 33 / 48, 1e-3 * whole) << "33 of 40 rows";
+  // 100 columns are seven vectors of nine; what the last one lacks it computes all the same.
+  EXPECT_NEAR(arithmetic(48, 100, list), whole * 7 / 3, 1e-3 * whole);
+  EXPECT_NEAR(arithmetic(33, 100, list), whole * 7 / 3 * 33 / 48, 1e-3 * whole);
+}
+
+// What all lanes of a sum share is loaded into as many as the sum has, whatever lanes the stage has
+// that it reads beside: half vectors are loaded in half of the time.
+TEST_F(EstimateTest, SharedValuesAreLoadedIntoTheLanesOfTheirSum) {
+  target_.unit_bytes = target_.vector_bytes / 2;
+  const Kernel product = kernel_of(matmul(input({64, 256}), input({256, 64})));
+  const char* rows = "TILE r1 8; TILE r0 8; ORDER r0 r1 r2 r4 r3; VEC r3; UPCAST r4; ";
+  const double alone = of(product, rows)[Resource::Loads];
+  const double staged = of(product, cat(rows, "STAGE p1 all r2 r3; VEC r6"))[Resource::Loads];
+  EXPECT_LT(staged, 1.3 * alone);
+}
+
+// A sum that no register has is stored by each step and loaded by the next, which waits for it.
+TEST_F(EstimateTest, SumsThatNoRegisterHasWaitForMemory) {
+  const Machine narrow = avx2_machine();
+  const Kernel product = kernel_of(matmul(input({70, 768}), input({768, 768})));
+  const auto chain = [&](std::string_view list) {
+    return estimate(apply_options(product, parse_options(list)), narrow)[Resource::Chain];
+  };
+  // Two vectors and what both are multiplied with beside 14 sums: one more than 16 registers.
+  EXPECT_GT(chain("TILE r0 7; UPCAST r3; TILE r1 16; TILE r4 8; UPCAST r4; VEC r5"),
+            2.5 * chain("TILE r0 5; UPCAST r3; TILE r1 16; TILE r4 8; UPCAST r4; VEC r5") * 5 / 7);
+}
+
 // Whether indices are in order takes a mask of each vector, however narrow that is.
 TEST_F(EstimateTest, OrdersOfIndicesTakeAMaskOfEachVector) {
   target_.unit_bytes = 32;

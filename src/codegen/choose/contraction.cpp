@@ -32,7 +32,7 @@ constexpr int64_t kWindowMax = 16;        // steps of a window that are unrolled
 constexpr int64_t kWindowVectors = 36;    // those of all vectors side by side
 constexpr int64_t kFoldedRows = 4;        // rows of sums whose lanes are folded,
 constexpr int64_t kFoldedRowVectors = 2;  // with so many vectors of each
-constexpr int64_t kApartVectors = 2;      // of a tile whose lanes are stored apart
+constexpr int64_t kApartLanes = 32;       // of a tile whose lanes are stored apart: a line for each
 constexpr double kPartOfSecond = 0.75;    // level of cache, for rows that all columns meet
 constexpr double kColumnsHeld = 0.5;      // of that level: more columns come from beyond it
 constexpr double kFarRows = 1e-3;         // what rows far apart lose, for each doubling
@@ -135,7 +135,7 @@ int64_t Contraction::panel_vectors_max() const {
   const bool is_apart = std::ranges::any_of(edit_.table().accesses, [&](const AccessInfo& a) {
     return a.store && a.strides[lane_] != 1;
   });
-  return is_apart ? kApartVectors : kVectorsMax;
+  return is_apart ? std::min(kApartLanes / edit_.lanes(), kVectorsMax) : kVectorsMax;
 }
 
 // The output range whose steps reuse the vectors that are loaded along `lane_`: the one that
@@ -419,7 +419,8 @@ void Contraction::walk_far_columns_once(int64_t vectors) {
 
 bool Contraction::tile() {
   if (lane_ == edit_.kernel().ranges.size() || (reduction_.own & bit(lane_))) return false;
-  const TileCost cost{vectors_max(), bytes_of_vector()};
+  const TileCost cost{vectors_max(), bytes_of_vector(),
+                      row() ? kBorderRows * share_at_borders(edit_, lane_, row_) : 0};
   RegisterTile best =
       register_tile(edit_, row() ? edit_.extent(row_) : 1, edit_.extent(lane_), cost);
   if (!row())

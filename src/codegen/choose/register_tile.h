@@ -17,6 +17,7 @@ struct RegisterTile {
 struct TileCost {
   int64_t vectors_max = 4;
   double vector_bytes = 0;  // of all steps of a vector of columns, which each tile of rows reads
+  double cut_rows = 0;      // the share of a tile's time that rows take more in several tiles
 };
 
 // Of panels, which are taken to come from the second level of cache whatever their size.

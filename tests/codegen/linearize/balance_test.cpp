@@ -31,7 +31,7 @@ TEST(BalancedTiles, FetchThePanelPieceByPiece) {
   const OptimisedKernel chosen = optimise(kernel, target);
   const BalancedKernel balanced = balance_tiles(split_outer_reduction(chosen.kernel));
   ASSERT_FALSE(balanced.kernel.prefetches.empty()) << to_text(chosen.options);
-  ASSERT_TRUE(to_text(chosen.options).starts_with("TILE r0 26; ")) << to_text(chosen.options);
+  ASSERT_TRUE(to_text(chosen.options).starts_with("TILE r0 29; ")) << to_text(chosen.options);
   size_t cut = 0;
   while (cut < balanced.tiles.size() && !balanced.tiles[cut]) ++cut;
   ASSERT_LT(cut, balanced.tiles.size());
