@@ -463,7 +463,8 @@ class Estimator {
         if (range.reduced && (loops_ & bit(r))) along += length;
       }
       if (!has_copies || taps < double{kTapsMany}) continue;
-      const double straddled = along > 0 ? std::min(1.0, across / along) : 1;
+      const bool is_split = taps >= double{kTapsSplit} && along > 0;
+      const double straddled = is_split ? std::min(1.0, across / along) : 1;
       asked = std::max(asked, std::min(1.0, beyond / rows) * straddled);
     }
     return asked;
@@ -486,6 +487,30 @@ class Estimator {
     return false;
   }
 
+  // The masks that a turn of the loops over a window's taps makes of lanes that lie side by side,
+  // in tiles of lanes that are at a border: copies that lie elsewhere share them.
+  double masks_of_taps(const AccessInfo& a) const {
+    if (a.node.op() != Op::Load) return 0;
+    const ViewArg& view = a.node.view_arg();
+    double most = 0;
+    for (size_t i = 0; i < view.shape.size(); ++i) {
+      const RangeSet free = table_.free[sources(a.place)[i + 1]];
+      if (!(free & lanes_) || view.shape[i] == kSymbolicDim) continue;
+      double tiles = 1;
+      bool has_taps = false;
+      for (RangeSet set = free & loops_; set; set &= set - 1) {
+        const auto r = static_cast<size_t>(std::countr_zero(set));
+        has_taps |= kernel_.ranges[r].reduced;
+        if (!kernel_.ranges[r].reduced) tiles *= extent(r);
+      }
+      if (!has_taps) continue;
+      const Interval all = bounds(a.node.src(i + 1));
+      const double borders = (all.lo < 0 ? 1 : 0) + (all.hi >= view.shape[i] ? 1 : 0);
+      most = std::max(most, std::min(1.0, borders / tiles) * product(free & unrolled_));
+    }
+    return most;
+  }
+
   void load(Nest& nest, const Value& v) {
     const AccessInfo& a = *accesses_[v.place];
     const DType dtype = v.node.dtype();
@@ -504,6 +529,9 @@ class Estimator {
       at(Resource::Issue) += n * full * kIssued * (stride == -1 ? 2 : 1);
       if (stride == 0 && a.inside_reduction)
         at(Resource::Arithmetic) += n * share_asked(a) * kAsked;
+      const double masks = stride == 1 ? times(nest, v) / made * full * masks_of_taps(a) : 0;
+      at(Resource::Arithmetic) += masks * kMaskMade;
+      at(Resource::Issue) += masks * kMaskIssued * kIssued;
       repeat(v, full);
     } else if (stride != kOpaqueStride &&
                are_picked(std::abs(stride), static_cast<int64_t>(lanes), v.node.dtype().bytes())) {

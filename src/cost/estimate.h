@@ -39,6 +39,9 @@ std::string text_of(const Estimate& estimate);
 // Steps of a window from which on its loop asks, for each row of a tile, whether there is anything:
 // over fewer it is cut where the border lies, or has its steps side by side.
 inline constexpr int64_t kTapsMany = 5;
+// From so many on the loop is split where the border lies, by the loops outside of it, and only the
+// steps ask that lie beyond it for some rows (codegen/linearize/peeling.h).
+inline constexpr int64_t kTapsSplit = 24;
 
 // `kernel` has had its options applied.  Sizes of the run count with the most that they can be.
 Estimate estimate(const Kernel& kernel, const Machine& target);

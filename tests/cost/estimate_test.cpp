@@ -171,6 +171,22 @@ TEST_F(EstimateTest, MasksThatLoopsMakeTakeTime) {
   EXPECT_GT(arithmetic(2), 1.5 * arithmetic(0));
 }
 
+// Lanes along an image whose taps are walked in a loop are masked anew by each tap, for all copies
+// that lie below each other at once; taps side by side have masks that are made outside.
+TEST_F(EstimateTest, TapsInALoopMakeTheirMasks) {
+  const Window same{{1, 1}, {}, {1, 1}, {1, 1}};
+  const Tensor weight = input({16, 16, 3, 3});
+  const auto arithmetic = [&](const Kernel& kernel, std::string_view list) {
+    return of(kernel, list)[Resource::Arithmetic];
+  };
+  const Kernel masked = kernel_of(conv(input({1, 16, 16, 16}), weight, Tensor(), same));
+  const Kernel inside = kernel_of(conv(input({1, 16, 18, 18}), weight, Tensor(), {}));
+  EXPECT_GT(arithmetic(masked, "VEC r2"), 1.5 * arithmetic(inside, "VEC r2"));
+  const char* taps = "UNROLL r4; UNROLL r5; VEC r2";
+  EXPECT_LT(arithmetic(masked, taps), 1.5 * arithmetic(inside, taps));
+  EXPECT_LT(arithmetic(masked, "UPCAST r0; VEC r2"), arithmetic(masked, "VEC r2"));
+}
+
 // Code for the last tile has only the steps that are within the range: it takes as long as these.
 TEST_F(EstimateTest, TheLastTileTakesWhatIsLeftOfIt) {
   const auto arithmetic = [&](int64_t rows, int64_t columns, std::string_view list) {

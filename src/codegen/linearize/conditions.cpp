@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/sort.h"
+#include "cost/estimate.h"
 #include "ir/build.h"
 #include "ir/fold.h"
 
@@ -12,8 +13,6 @@ namespace tiny {
 
 namespace {
 
-// Steps of a loop of known size that is worth code of its own for those without guards.
-constexpr int64_t kSplitMin = 24;
 constexpr int64_t kWindowMin = 64;  // instances
 
 // Where a walk ends that stays within the loops of a stage.
@@ -245,7 +244,7 @@ bool Conditions::has_room(const UOp& fact, const Task& task) {
 
 bool Conditions::is_long_window(Tasks tasks, size_t position) const {
   const UOp& size = nest_.range(position).src(0);
-  return size.is_const() && size.const_int() >= kSplitMin &&
+  return size.is_const() && size.const_int() >= kTapsSplit &&
          std::ranges::all_of(
              tasks, [&](const Task* t) { return (t->todo & nest_.loops() & ~bit(position)) == 0; });
 }

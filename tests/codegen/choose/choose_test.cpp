@@ -472,6 +472,18 @@ TEST_F(ChoiceTest, FewRowsTimesALargeMatrixWalkItsRowsToTheirEnd) {
   EXPECT_EQ(options(x, matmul(constant({40, 768}), x), 0).find("ORDER r2 r1"), std::string::npos);
 }
 
+// What a row shares with one vector alone is a load for each product: tiles are of two vectors,
+// also where eleven rows of one would fill the registers as well.
+TEST_F(ChoiceTest, RowsShareTheirLoadsAmongVectors) {
+  Flags flags = testing::flags_for("null", "avx2");
+  flags.cache = 0;
+  flags.threads = 1;
+  context_ = make_ref<Context>(flags);
+  const Tensor x = make_placeholder(context_, kFloat32, {50, 768});
+  const std::string list = options(x, matmul(x, constant({768, 768})), 0);
+  EXPECT_NE(list.find("TILE r0 6"), std::string::npos) << list;
+}
+
 // Eight rows are four and four, which have sums enough to wait for none: not six and two.
 TEST_F(ChoiceTest, FewRowsAreCutIntoTilesOfNearlyEqualSize) {
   Flags flags = testing::flags_for("null", "avx2");
