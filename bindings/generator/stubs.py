@@ -45,7 +45,7 @@ FLOATS = ("double", "float")
 DIMENSIONS = {"Tensor": {"shape": "@property\ndef shape(self) -> tuple[int | Dim, ...]: ...",
                          "uop": "@property\ndef uop(self) -> UOp: ..."},
               "TinyJit": {"captured": "@property\ndef captured(self) -> Any: ..."},
-              "Variable": {"dim": "@property\ndef dim(self) -> Dim: ..."},
+              "Variable": {"dim": "@property\ndef dim(self) -> Dim: ...", "uop": "@property\ndef uop(self) -> UOp: ..."},
               "DType": {"__new__": "def __new__(cls, name: DTypeLike) -> DType: ...\nname: str\nitemsize: int\nbitsize: int\n"
                                    "fmt: str | None\npriority: int"},
               "Dim": {"number": "number: int"}}

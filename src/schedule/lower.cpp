@@ -113,7 +113,7 @@ class Lowering {
     }
     accesses_.compare_addresses(out_.kernel.ranges.size() == ranges_.outputs());
     out_.kernel.roots.insert(out_.kernel.roots.end(), checks_.begin(), checks_.end());
-    name();
+    name_by_sizes(out_.kernel, ranges_.outputs());
     put_rows_outermost(out_.kernel);
     collect_variables();
     return std::move(out_);
@@ -397,16 +397,6 @@ class Lowering {
     return missing_.empty() ? value : UOp();
   }
 
-  // r_64_128 for a reduction, E_64 for elementwise work: output sizes, then reduced ones.
-  void name() {
-    std::string text = out_.kernel.ranges.size() > ranges_.outputs() ? "r" : "E";
-    for (const KernelRange& r : out_.kernel.ranges) {
-      const UOp& size = r.range.src(0);
-      text += size.is_const() ? cat("_", size.const_int()) : std::string("_n");
-    }
-    out_.kernel.name = text;
-  }
-
   void collect_variables() {
     for (const UOp& u : topological(out_.kernel.roots))
       if (u.op() == Op::Variable) out_.kernel.variables.push_back(u);
@@ -429,6 +419,15 @@ class Lowering {
 };
 
 }  // namespace
+
+// r_64_128 for a reduction, E_64 for elementwise work: output sizes, then reduced ones.
+void name_by_sizes(Kernel& kernel, size_t outputs) {
+  kernel.name = kernel.ranges.size() > outputs ? "r" : "E";
+  for (const KernelRange& r : kernel.ranges) {
+    const UOp& size = r.range.src(0);
+    kernel.name += size.is_const() ? cat("_", size.const_int()) : std::string("_n");
+  }
+}
 
 ScheduledKernel lower_store(const UOp& node, const UOp& destination, const View& view,
                             const Decision& decision) {

@@ -24,6 +24,9 @@ std::optional<ScheduledKernel> lower_together(std::span<const ScheduledStore> st
                                               std::span<const UOp> inlined,
                                               const Decision& decision);
 
+// Names a kernel by its sizes, of which the first `outputs` are those of what it stores.
+void name_by_sizes(Kernel& kernel, size_t outputs);
+
 // lower_store for a node with a buffer of its own, or for a write.
 ScheduledKernel lower_value(const UOp& node, const Decision& decision);
 

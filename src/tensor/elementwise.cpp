@@ -51,6 +51,12 @@ Tensor apply_bits(Op op, const Tensor& a, const Tensor& b, const char* what, boo
   return apply(op, a, b);
 }
 
+// Beside an integer a bool is 0 or 1, as in sums.
+Tensor apply_shift(Op op, const Tensor& a, const Tensor& b) {
+  const bool is_mixed = a.dtype().is_bool() != b.dtype().is_bool();
+  return apply_bits(op, a, b, "a shift", is_mixed);
+}
+
 // Operands of a division, as numbers.
 Meeting meet_numbers(const Tensor& a, const Tensor& b) {
   const Tensor* const operands[] = {&a, &b};
@@ -283,10 +289,10 @@ Tensor bit_xor(const Tensor& a, const Tensor& b) {
   return apply_bits(Op::Xor, a, b, "xor", true);
 }
 Tensor shift_left(const Tensor& a, const Tensor& b) {
-  return apply_bits(Op::Shl, a, b, "a shift", false);
+  return apply_shift(Op::Shl, a, b);
 }
 Tensor shift_right(const Tensor& a, const Tensor& b) {
-  return apply_bits(Op::Shr, a, b, "a shift", false);
+  return apply_shift(Op::Shr, a, b);
 }
 
 Tensor less(const Tensor& a, const Tensor& b) {

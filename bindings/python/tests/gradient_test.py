@@ -3,6 +3,7 @@
 import gc
 import unittest
 
+import tiny
 from tiny import Tensor, TinyJit, _tape, nn
 from tiny._reading import Reading
 
@@ -72,6 +73,10 @@ class Backward(OfTinygrad):
         self.assertTrue(x.is_param)
         self.assertFalse(x.is_param_(False).is_param)
         self.assertTrue(Tensor([1.0], requires_grad=True).requires_grad)
+        w = tiny.tensor([1.0, 2.0], requires_grad=True, device="cpu")
+        (w * w).sum().backward()
+        self.assertEqual(w.grad.tolist(), [2.0, 4.0])
+        self.assertFalse(tiny.tensor([3.0], requires_grad=False).requires_grad)
 
     def test_nothing_is_kept(self):
         gc.collect()

@@ -148,6 +148,13 @@ class Elements(Case):
         self.assertEqual((x.bitwise_and(3)).tolist(), [3, 1, 1])
         self.assertEqual(x.lshift(2).tolist(), [28, -28, 20])
         self.assertEqual(x.rshift(1).tolist(), [3, -4, 2])
+        truth = tiny.Tensor([True, False, True])  # 0 or 1 beside an integer, as in sums
+        for made, wanted in ((truth << 2, [4, 0, 4]), (truth >> 1, [0, 0, 0]), (x << truth, [14, -7, 10]),
+                             (1 << truth, [2, 1, 2])):
+            self.assertEqual((made.tolist(), made.dtype), (wanted, (truth + 1).dtype))
+        for wrong in (lambda: truth << truth, lambda: truth << 1.5):
+            with self.assertRaisesRegex(tiny.Error, "a shift takes integers"):
+                wrong()
         self.assertEqual(x.bitwise_not().tolist(), [-8, 6, -6])
         self.assertEqual(x.div(2, rounding_mode="trunc").tolist(), [3, -3, 2])
         self.assertEqual(x.sub(1, reverse=True).tolist(), [-6, 8, -4])

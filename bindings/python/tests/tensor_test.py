@@ -24,6 +24,7 @@ FAR = 2 ** 31 + 7
 
 class Arithmetic(unittest.TestCase):
     def test_two_arrays_add_and_sum(self):
+        self.assertEqual([tiny.tensor(one, device="cpu").dtype for one in (3, 3.5, [True])], [tiny.int64, tiny.float32, tiny.bool])
         a = tiny.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
         b = tiny.from_buffer(array.array("f", [10, 20, 30]))
         c = a + b

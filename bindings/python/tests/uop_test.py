@@ -191,6 +191,18 @@ class Simplified(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "depends on y"):
             sym_infer(X + Y, {"x": 1})
 
+    def test_sizes_are_expressions(self):
+        i, j = tiny.Variable("i", 0, 10), tiny.Variable("j", -4, 5)
+        size = (i * 4 + 2) // 2
+        self.assertEqual((size.vmin, size.vmax, size.expr, size.simplify()), (1, 21, "2*i + 1", size))
+        self.assertEqual(size.render(), size.uop.render())
+        self.assertEqual((i.render(), i.bind(3).render(), (i.bind(3) * 2).render()), ("i", "i", (i * 2).render()))
+        self.assertEqual([sym_infer(one, {"i": 3}) for one in (size, i, (i + 3) // 4, (i * i) % 5, i.bind(2) + 1)],
+                         [7, 3, 1, 4, 3])
+        self.assertEqual([sym_infer(i + j * 2, {"i": 1, "j": value}) for value in (-4, 0, 5)], [-7, 1, 11])
+        with self.assertRaisesRegex(ValueError, "depends on i"):
+            sym_infer(size, {"j": 1})
+
 
 def _expressions():
     leaves = strategies.sampled_from([X, Y, N]) | strategies.integers(-20, 20).map(UOp.const)

@@ -198,10 +198,12 @@ def _of_arrays(data, flat, dtype, context):
     return tensor(numpy.asarray(data), dtype, context)
 
 
-def tensor(data, dtype=None, context=None) -> Tensor:
+def tensor(data, dtype=None, context=None, *, device=None, requires_grad=None) -> Tensor:
     """A tensor of a number, nested lists, or a buffer, such as NumPy's arrays.  Floats become float32, integers int64
     (dtypes.default_float, default_int); arrays keep their type, and `dtype` converts.  The bytes of `bytes` are elements
     of `dtype`, uint8 if nothing is said."""
+    if device is not None or requires_grad is not None:
+        return Tensor(data, device=device, dtype=dtype, requires_grad=requires_grad, context=context)
     if isinstance(data, (bool, int, float)) and not hasattr(data, "dtype"):
         if Reading.tinygrad and (dtype is None or of(dtype) in _dtype.WEAK) and not isinstance(data, bool):
             return _number(data, dtype, context)

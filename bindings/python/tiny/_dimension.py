@@ -27,6 +27,21 @@ class Dim:
         """(lowest, highest) of its values."""
         return tuple(native.tiny_dim_range(self.context, self.number))
 
+    @property
+    def vmin(self) -> int:
+        """A number that it is not below."""
+        return self.range[0]
+
+    @property
+    def vmax(self) -> int:
+        """A number that it is not above."""
+        return self.range[1]
+
+    @property
+    def expr(self) -> str:
+        """How it is made, by the names of variables."""
+        return repr(self)
+
     def __repr__(self):
         return native.tiny_report_text(native.tiny_dim_text(self.context, self.number))
 

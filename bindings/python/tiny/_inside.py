@@ -2,7 +2,10 @@
 
 import importlib
 
-from .native import Tensor
+from . import native
+from ._bound import Bound
+from ._dimension import Dim, number
+from .native import Tensor, Variable
 
 _NAMES = ("GroupOp", "Ops", "PatternMatcher", "UOp", "UPat", "graph_rewrite")
 
@@ -43,6 +46,25 @@ def _buffer(self):
     return self.realize().uop.buffer
 
 
+def _expression(self):
+    """The size as an expression of its variables, a tiny.uop.UOp."""
+    return native.made(self, native.tiny_scalar_int(self.context, number(self))).uop
+
+
+def _render(self) -> str:
+    """As an expression of the variables: "((i * 2) + 1)"."""
+    return getattr(self, "dim", self).uop.render()
+
+
+def _simplify(self):
+    """This: sizes are kept in their simplest form."""
+    return self
+
+
+for _kind in (Dim, Variable):
+    _kind.uop = property(_expression)
+for _kind in (Dim, Variable, Bound):
+    _kind.render, _kind.simplify = _render, _simplify
 Tensor.uop = property(uop)
 Tensor.callify, Tensor._buffer = callify, _buffer
 Tensor.schedule_linear = schedule_linear

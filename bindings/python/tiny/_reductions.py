@@ -117,11 +117,12 @@ def quantile(self, q, dim=None, keepdim=False, *, interpolation="linear", axis=N
     return Tensor.stack([at(one) for one in parts]) if isinstance(parts, (list, tuple)) else at(parts)
 
 
-def median(self, axis=None, keepdim=False, *, dim=None) -> Tensor:
+def median(self, place=None, keepdim=False, *, axis=None, dim=None) -> Tensor:
     """The element in the middle along an axis, or of all, of an odd count of elements.  Of an even count PyTorch gives
     the lower one of two and NumPy their mean; quantile() says which."""
-    if dim is not None:
-        raise TypeError(f"median(dim={dim}) gives PyTorch's programs values and their places: write median(axis={dim}), or "
+    if place is not None or dim is not None:
+        said = f"dim={dim}" if place is None else place
+        raise TypeError(f"median({said}) gives PyTorch's programs values and their places: write median(axis=..), or "
                         "kthvalue() for the places")
     count = self.numel if axis is None else self.shape[axis_of(self, axis)]
     if count % 2 == 0:

@@ -7,6 +7,7 @@ from ._bound import Bound
 from ._reading import WrongArgument
 from .native import Variable
 
+shifted = {}  # variables that may be negative, by how expressions spell them: the name, and what is added
 _LEAST, _MOST = 0, 1 << 40  # of tiny_variable_create; a variable that may be less is one of tiny.h's less a number
 
 
@@ -20,6 +21,8 @@ def _new_variable(self, name, min_val, max_val, dtype=None, context=None):
     shift = max(0, _LEAST - min_val)
     most = min(max(max_val + shift, min_val + shift + 1), _MOST)  # two values at least; programs have no more
     spelt = f"({name}+{shift})" if shift else name  # in expressions
+    if shift:
+        shifted[spelt] = name, shift
     self.this = native.tiny_variable_create(context, spelt, min_val + shift, most).this
     self.context, self.dtype = context, dtype
     self._shift, self._limits, self._name = shift, (min_val, max_val), name

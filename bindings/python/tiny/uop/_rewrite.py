@@ -1,5 +1,8 @@
 """graph_rewrite: a graph by rules to a fixed point, on a stack of its own, each node once."""
 
+from .._dimension import Dim
+from .._variables import shifted
+from ..native import Variable
 from ._node import UOp
 from ._table import Ops
 
@@ -80,9 +83,12 @@ class _Rewriting:
 
 
 def sym_infer(uop, var_vals):
-    """The number that an expression is for values of its variables, by their names; a number is itself."""
+    """The number that an expression, or a size made of variables, is for their values by name; a number is itself."""
+    if isinstance(uop, (Dim, Variable)):
+        uop = uop.uop
     if not isinstance(uop, UOp):
         return uop
+    var_vals = {**var_vals, **{spelt: var_vals[name] + shift for spelt, (name, shift) in shifted.items() if name in var_vals}}
     known = {one: one.const_like(var_vals[one.arg.name]) for one in uop.variables() if one.arg.name in var_vals}
     found = uop.substitute(known).simplify()
     if found.op is not Ops.CONST:
