@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "onnx/import/functions.h"
 #include "onnx/import/ml.h"
+#include "onnx/import/table.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
 #include "tensor/movement.h"
@@ -19,8 +20,9 @@ namespace {
 constexpr std::string_view kMovers[] = {"Identity",  "Reshape", "Transpose", "Squeeze",
                                         "Unsqueeze", "Flatten", "Slice",     "Gather",
                                         "Expand",    "Tile",    "Split"};
-constexpr std::string_view kTakers[] = {
-    "Cast", "CastLike", "QuantizeLinear", "DequantizeLinear", "Constant", "Shape", "Size"};
+constexpr std::string_view kTakers[] = {"Cast", "CastLike", "Constant", "Shape", "Size"};
+// Of the standard, and before that had these types of com.microsoft.
+constexpr std::string_view kQuantizers[] = {"QuantizeLinear", "DequantizeLinear"};
 // More of both where the elements are texts: of ai.onnx and of ai.onnx.ml.
 constexpr std::string_view kTextMovers[] = {"Compress",        "Concat",    "ConcatFromSequence",
                                             "GatherElements",  "GatherND",  "ReverseSequence",
@@ -58,6 +60,10 @@ bool is_one_of(const Node& node, std::span<const std::string_view> names,
   return node.domain == domain && std::ranges::find(names, node.op_type) != names.end();
 }
 
+bool quantizes(const Node& node) {
+  return is_one_of(node, kQuantizers) || is_one_of(node, kQuantizers, kContributed);
+}
+
 // The format of a float type; none for integers.
 std::optional<Narrow> format_of(int32_t type) {
   constexpr std::pair<int32_t, Narrow> kFormats[] = {
@@ -79,12 +85,11 @@ bool moves_narrow(const Node& node) {
 }
 
 bool takes_narrow(const Node& node) {
-  return is_one_of(node, kMovers) || is_one_of(node, kTakers);
+  return is_one_of(node, kMovers) || is_one_of(node, kTakers) || quantizes(node);
 }
 
 bool takes_texts(const Node& node) {
-  const bool takes_bits = node.op_type == "QuantizeLinear" || node.op_type == "DequantizeLinear";
-  return (takes_narrow(node) && !takes_bits) || is_one_of(node, kTextMovers) ||
+  return (takes_narrow(node) && !quantizes(node)) || is_one_of(node, kTextMovers) ||
          is_one_of(node, kTextTakers) || is_one_of(node, kMlTextTakers, kMl);
 }
 

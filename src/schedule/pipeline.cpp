@@ -9,6 +9,7 @@
 #include "schedule/rewrite/onehot.h"
 #include "schedule/rewrite/own_buffers.h"
 #include "schedule/rewrite/pack_constants.h"
+#include "schedule/rewrite/requantized.h"
 #include "schedule/rewrite/same_loops.h"
 #include "schedule/rewrite/same_results.h"
 #include "schedule/rewrite/scales.h"
@@ -51,6 +52,10 @@ std::vector<uint8_t> varying_nodes(Roots roots, const Context& context) {
 
 ChangedGraph own_buffers(Roots roots, const Context& context) {
   return in_own_buffers(roots, context.outputs);
+}
+
+ChangedGraph requantized(Roots roots, const Context&) {
+  return drop_requantized(roots);
 }
 
 ChangedGraph scales(Roots roots, const Context& context) {
@@ -136,7 +141,9 @@ constexpr GraphPass kGraphPasses[] = {
    "before outputs get buffers: a mask that is an output too would be read from its buffer, and not be seen"},
   {"in_own_buffers", kGraph, kPrograms, any_node, own_buffers, {"onehot_to_gather"},
    "before what depends on which values have memory"},
-  {"rewrite_scales", kGraph, kAlways, is_widening, scales, {},
+  {"drop_requantized", kGraph, kAlways, is_widening, requantized, {},
+   "before scales, which it finds without what stands between them and their product"},
+  {"rewrite_scales", kGraph, kAlways, is_widening, scales, {"drop_requantized"},
    "before zero points, which then see sums of integers"},
   {"rewrite_zero_points", kGraph, kAlways, is_widening, zero_points, {"rewrite_scales"},
    "before constants are computed: corrections are made of constants"},

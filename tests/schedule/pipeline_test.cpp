@@ -49,9 +49,9 @@ TEST(GraphPasses, WhatEachNeedsStandsBeforeIt) {
 }
 
 // Those with a case below.
-const Names kCases{"same_loops",     "same_results",        "drop_aliases",     "onehot_to_gather",
-                   "rewrite_scales", "rewrite_zero_points", "rewrite_winograd", "copy_windowed",
-                   "fuse_products",  "split_reductions"};
+const Names kCases{"drop_requantized", "same_loops",     "same_results",        "drop_aliases",
+                   "onehot_to_gather", "rewrite_scales", "rewrite_zero_points", "rewrite_winograd",
+                   "copy_windowed",    "fuse_products",  "split_reductions"};
 
 TEST(GraphPasses, WhatRunsWithoutAProgramHasACase) {
   Names always;
@@ -278,6 +278,14 @@ TEST_F(GraphPassCase, AProductWithAMaskIsARead) {
   expect("onehot_to_gather", {4}, [&](const Tensor& x) {
     const Tensor index = cast(abs(x) * number(x, 6.4), kInt64);
     return matmul(one_hot(index, 5, number(x, 1), number(x, 0)), table);
+  });
+}
+
+TEST_F(GraphPassCase, BytesThatAreQuantizedAgainAreThose) {
+  expect("drop_requantized", {16, 64}, [&](const Tensor& x) {
+    const QuantizationParameters p{number(x, 0.0625), full(x.context_ref(), kUInt8, {}, 120)};
+    const Tensor once = dequantize(quantize(x, p, kUInt8), p, kFloat32);
+    return dequantize(quantize(permute(once, {1, 0}), p, kUInt8), p, kFloat32);
   });
 }
 
