@@ -119,6 +119,14 @@ void Call::give(size_t index, at::Tensor tensor) {
   results_[index] = std::move(tensor);
 }
 
+void Call::give_later(size_t index, at::IntArrayRef sizes, at::ScalarType type,
+                      std::function<Value()> make, at::MemoryFormat format) {
+  at::Tensor& result = results_[index];
+  if (!result.defined()) result = empty_tensor(sizes, type, format);
+  if (result.sizes() != sizes || result.scalar_type() != type) return give(index, make());
+  write_later(result, std::move(make));
+}
+
 void Call::finish() {
   torch::jit::drop(stack_, schema_.arguments().size());
   for (at::Tensor& result : results_) stack_.emplace_back(std::move(result));
@@ -131,9 +139,12 @@ void add_rows(torch::Library& library, std::span<const Row> rows) {
 }
 
 Value value_of_number(const at::Scalar& given, tiny_dtype dtype) {
-  if (given.isIntegral(true)) {
-    const int64_t value =
-        given.isUnsigned() ? static_cast<int64_t>(given.toUInt64()) : given.toLong();
+  if (given.isUnsigned() && dtype < TINY_FLOAT16) {  // more than a signed one can be
+    const uint64_t value = given.toUInt64();
+    return cast(from_data(TINY_UINT64, {}, &value, sizeof value), dtype);
+  }
+  if (given.isIntegral(true) && !given.isUnsigned()) {
+    const int64_t value = given.toLong();
     return dtype >= TINY_FLOAT16 ? number(dtype, static_cast<double>(value))
                                  : integer(dtype, value);
   }

@@ -8,6 +8,7 @@
 #include <ATen/core/stack.h>
 #include <torch/library.h>
 
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -44,6 +45,10 @@ class Call {
   void give(size_t index, const Value& value,
             at::MemoryFormat format = at::MemoryFormat::Contiguous);
   void give(size_t index, at::Tensor tensor);
+  // A result of these sizes that few look at, made when somebody does.
+  void give_later(size_t index, at::IntArrayRef sizes, at::ScalarType type,
+                  std::function<Value()> make,
+                  at::MemoryFormat format = at::MemoryFormat::Contiguous);
   // The tensor that the call brought for a result, or that is written in place.
   const at::Tensor& target(size_t index) const { return results_[index]; }
   void finish();

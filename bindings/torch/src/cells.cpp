@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "call.h"
+#include "computed.h"
 
 namespace tiny_torch {
 
@@ -104,19 +105,26 @@ void gru_cell_backward(Call& c) {  // grad_hy, workspace, has_bias
 // The classes of targets in a column, and what each target weighs: 0 of those that are ignored.
 struct Targets {
   V classes, weights;
+  V counts;  // which are not ignored
 };
 Targets targets_of(const Call& c, const V& logs, size_t target, size_t weight, int64_t ignored) {
   const V given = cast(c.value(target), TINY_INT64);
   const V counts = compare(TINY_NE, given, integer(TINY_INT64, ignored));
   const V classes = where(counts, given, constant(TINY_INT64, 0));
   const V weights = c.has(weight) ? gather(c.value(weight), classes, 0) : constant(logs.dtype(), 1);
-  return {unsqueeze(classes, -1), where(counts, weights, constant(logs.dtype(), 0))};
+  return {unsqueeze(classes, -1), where(counts, weights, constant(logs.dtype(), 0)), counts};
 }
 enum Reduction : int64_t { kNone = 0, kMean = 1, kSum = 2 };
+void check_classes(const at::Tensor& target, int64_t classes, int64_t ignored) {
+  const auto beyond = index_beyond(target, 0, classes, ignored);
+  TORCH_CHECK_INDEX(!beyond, "Target ", *beyond, " is out of bounds.");
+}
 void class_loss(Call& c) {  // self, target, weight, reduction, ignore_index
   const V logs = c.value(0);
+  check_classes(c.tensor(1), logs.size(-1), c.integer(4));
   const Targets targets = targets_of(c, logs, 1, 2, c.integer(4));
-  const V losses = -(squeeze(take_along_axis(logs, targets.classes, -1), -1) * targets.weights);
+  const V chosen = squeeze(take_along_axis(logs, targets.classes, -1), -1);
+  const V losses = -(where(targets.counts, chosen, constant(logs.dtype(), 0)) * targets.weights);
   Sizes axes(static_cast<size_t>(losses.rank()));
   std::iota(axes.begin(), axes.end(), int64_t{0});
   const V total = reduce(TINY_SUM, targets.weights, axes, false);
@@ -131,7 +139,9 @@ void class_loss_backward(
   const Targets targets = targets_of(c, logs, 2, 3, c.integer(5));
   V grad = c.value(0);
   if (c.integer(4) == kMean) grad = grad / c.value(6);
-  const V shares = unsqueeze(targets.weights * -grad, -1);
+  // What is ignored gets nothing, also of a mean over no target, whose slope is not a number.
+  const V shares =
+      unsqueeze(where(targets.counts, targets.weights * -grad, constant(logs.dtype(), 0)), -1);
   const V chosen = compare(TINY_EQ, arange(TINY_INT64, logs.size(-1)), targets.classes);
   c.give(0, where(chosen, shares, constant(logs.dtype(), 0)));
 }
@@ -157,18 +167,23 @@ V rate_of(const Call& c, size_t index, tiny_dtype dtype) {
   if (!c.argument(index).isTensor()) return number(dtype, c.real(index));
   return reshape(cast(c.value(index), dtype), {});
 }
-V gradient_of(const Call& c, const at::Tensor& grad, tiny_dtype dtype, bool is_negative,
-              size_t scale) {
-  V value = cast(read(grad), dtype);
-  if (c.has(scale)) value = value / cast(reshape(c.value(scale), {}), dtype);
-  return is_negative ? -value : value;
-}
 // Nothing changes where a gradient was not finite.
 void update(const Call& c, const at::Tensor& target, const V& value, size_t found_inf) {
   const V now = cast(value, dtype_of(target.scalar_type()));
   write(target, c.has(found_inf)
                     ? where(compare(TINY_NE, reshape(c.value(found_inf), {}), 0), read(target), now)
                     : now);
+}
+// The gradient without the scale of the losses, which it loses where it lies, too; whether one is
+// not finite is the argument behind the scale.
+V gradient_of(const Call& c, const at::Tensor& grad, tiny_dtype dtype, bool is_negative,
+              size_t scale) {
+  V value = cast(read(grad), dtype);
+  if (c.has(scale)) {
+    value = value / cast(reshape(c.value(scale), {}), dtype);
+    update(c, grad, value, scale + 1);
+  }
+  return is_negative ? -value : value;
 }
 void sgd_step(Call& c) {  // self, grads, buffers; weight_decay, momentum, lr, dampening, nesterov,
                           // maximize, is_first, ..
@@ -316,6 +331,10 @@ constexpr Row kSteps[] = {
     {"_amp_foreach_non_finite_check_and_unscale_", unscale},
     {"_amp_update_scale_", update_scale},
 };
+
+TORCH_LIBRARY_FRAGMENT(tiny, m) {
+  m.def("check_classes(Tensor target, int classes, int ignored) -> ()", check_classes);
+}
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   add_rows(m, kCells);

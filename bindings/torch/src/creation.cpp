@@ -238,12 +238,17 @@ void fill_bernoulli(Call& c) {  // self, p, generator
   put_drawn(c.tensor(0), compare(TINY_LT, uniform(c, 2, sizes_of(c.tensor(0)), TINY_FLOAT32),
                                  number(TINY_FLOAT32, c.real(1))));
 }
+void check_chances(const at::Tensor& p) {
+  TORCH_CHECK(may_be_within(p, 0, 1), "bernoulli expects all probabilities to be in [0, 1]");
+}
 void fill_bernoulli_by_tensor(Call& c) {
+  check_chances(c.tensor(1));
   const V p = c.value(1);
   put_drawn(c.tensor(0), compare(TINY_LT, uniform(c, 2, sizes_of(c.tensor(0)), wide(p.dtype())),
                                  cast(p, wide(p.dtype()))));
 }
 void bernoulli(Call& c) {  // self, generator
+  check_chances(c.tensor(0));
   const V p = c.value(0);
   const tiny_dtype dtype = wide(p.dtype());
   c.give(0, cast(compare(TINY_LT, uniform(c, 1, p.shape(), dtype), cast(p, dtype)), p.dtype()));
@@ -256,11 +261,8 @@ void permutation(Call& c) {  // n, generator
   check(tiny_random_permutation(next_key(c.generator(1)).handle(), count, &out));
   c.give(0, V(out));
 }
-// At most so many probabilities are looked at before they are used, if they are computed already.
-constexpr int64_t kCheckedProbabilitiesMax = 4096;
-
 void check_probabilities(const at::Tensor& self) {
-  if (self.numel() > kCheckedProbabilitiesMax || !is_computed(self)) return;
+  if (self.numel() > kCheckedElementsMax || !is_computed(self)) return;
   std::vector<float> memory(static_cast<size_t>(self.numel()));
   if (memory.empty()) return;
   read(cast(read(self), TINY_FLOAT32), memory.data(), memory.size() * sizeof(float));
@@ -319,6 +321,9 @@ void dropout_backward(Call& c) {  // grad, mask, scale
   const V grad = c.value(0);
   c.give(0, grad * cast(c.value(1), grad.dtype()) * number(grad.dtype(), c.real(2)));
 }
+void check_deviations(const at::Tensor& deviations) {
+  TORCH_CHECK(may_be_within(deviations, 0, INFINITY), "normal expects all elements of std >= 0.0");
+}
 // normal() of tensors of means and deviations.
 void normal_of(Call& c, const V& mean, const V& deviation, size_t generator) {
   const V shape = mean + deviation;
@@ -367,10 +372,15 @@ constexpr Row kRandom[] = {
      }},
     {"normal.float_Tensor",
      [](Call& c) {
+       check_deviations(c.tensor(1));
        const V spread = c.value(1);
        normal_of(c, constant(spread.dtype(), c.real(0)), spread, 2);
      }},
-    {"normal.Tensor_Tensor", [](Call& c) { normal_of(c, c.value(0), c.value(1), 2); }},
+    {"normal.Tensor_Tensor",
+     [](Call& c) {
+       check_deviations(c.tensor(1));
+       normal_of(c, c.value(0), c.value(1), 2);
+     }},
 };
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
@@ -379,5 +389,15 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
 }
 
 }  // namespace
+
+bool may_be_within(const at::Tensor& tensor, double least, double greatest) {
+  if (tensor.numel() > kCheckedElementsMax || !tensor.is_privateuseone() || !is_computed(tensor))
+    return true;
+  std::vector<double> memory(static_cast<size_t>(tensor.numel()));
+  if (memory.empty()) return true;
+  read(cast(read_operand(tensor), TINY_FLOAT64), memory.data(), memory.size() * sizeof(double));
+  return std::all_of(memory.begin(), memory.end(),
+                     [&](double x) { return !(x < least) && !(x > greatest); });
+}
 
 }  // namespace tiny_torch

@@ -1,6 +1,7 @@
 // Rows of operators of elements: arithmetic, comparisons, functions of one number.
 #include <ATen/native/BinaryOps.h>
 #include <ATen/ops/result_type.h>
+#include <torch/csrc/api/include/torch/version.h>
 
 #include <cmath>
 #include <limits>
@@ -49,9 +50,19 @@ void refuse_difference(Tensors given, Given o) {
   refuse_factor(given, o);
 }
 void refuse_negated_bool(Tensors given, Given) {
-  TORCH_CHECK(given[0].scalar_type() != at::kBool,
-              "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to "
-              "invert a mask, use the `~` or `logical_not()` operator instead.");
+  constexpr bool kIsUnimplemented = TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 14;
+  if (given[0].scalar_type() != at::kBool) return;
+  const char* const words =
+      "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert "
+      "a mask, use the `~` or `logical_not()` operator instead.";
+  if (kIsUnimplemented) C10_THROW_ERROR(NotImplementedError, words);  // what PyTorch throws since
+  C10_THROW_ERROR(Error, words);
+}
+void refuse_condition(Tensors given, Given) {
+  const at::ScalarType type = given[0].scalar_type();
+  TORCH_CHECK(type == at::kBool || type == at::kByte,
+              "where expected condition to be a boolean tensor, but got a tensor with dtype ",
+              type);
 }
 
 V scaled(Given o, const V& a, size_t parameter) {
@@ -213,7 +224,8 @@ constexpr PointwiseRow kArithmetic[] = {
     {"clamp_max.Tensor", Types::Same, [](Given o) { return less(o[0], o[1], is_bool(o)); }},
     {"copysign.Tensor", Types::Float, copysign},
     {"heaviside", Types::Same, heaviside},
-    {"where.self", Types::Condition, [](Given o) { return where(truth(o[0]), o[1], o[2]); }},
+    {"where.self", Types::Condition, [](Given o) { return where(truth(o[0]), o[1], o[2]); },
+     refuse_condition},
 };
 
 constexpr PointwiseRow kLogic[] = {

@@ -118,8 +118,11 @@ void max_pool_both(Call& c) {  // self, kernel, stride, padding, dilation, ceil
   const WindowSizes sizes = max_pool_of(c, 1, axes);
   if constexpr (axes == 3) check_max_pool(c.tensor(0), sizes, c.flag(5));
   const at::MemoryFormat format = c.tensor(0).suggest_memory_format();
-  c.give(0, max_pool(x, sizes), format);
-  c.give(1, max_pool_places(x, sizes), format);
+  const V pooled = max_pool(x, sizes);
+  c.give(0, pooled, format);
+  // The backward pass does not ask for them either.
+  c.give_later(
+      1, pooled.shape(), at::kLong, [x, sizes] { return max_pool_places(x, sizes); }, format);
 }
 template <int64_t axes>
 void max_pool_backward(Call& c) {  // grad, self, kernel, stride, padding, dilation, ceil, indices
@@ -276,9 +279,13 @@ void batch_norm(Call& c, int64_t running, bool is_training, double momentum, dou
   if (c.has(1)) y = y * per_channel(c.value(1), rank);
   if (c.has(2)) y = y + per_channel(c.value(2), rank);
   c.give(0, cast(y, given.dtype()), c.tensor(0).suggest_memory_format());
-  const int64_t none = 0;
-  c.give(1, is_training ? flat(normal.mean) : full(normal.apart.dtype(), {&none, 1}, 0));
-  c.give(2, is_training ? flat(normal.inverse) : full(normal.apart.dtype(), {&none, 1}, 0));
+  if (is_training) {
+    c.give(1, flat(normal.mean));
+    c.give(2, flat(normal.inverse));
+    return;
+  }
+  const at::ScalarType type = scalar_type_of(normal.apart.dtype());
+  for (const size_t saved : {1, 2}) c.give(saved, empty_tensor({0}, type));
 }
 void batch_norm_backward(
     Call& c) {  // grad, input, weight, running_mean, running_var, mean, invstd, train, eps, mask

@@ -87,22 +87,6 @@ V whole(const V& index) {
   return cast(index, TINY_INT64);
 }
 
-// At most so many indices are looked at before they are used, if they are computed already.
-constexpr int64_t kCheckedIndicesMax = 4096;
-
-// Whether indices of a whole axis, or none, are within its size; `least` is what counts from its
-// end.
-std::optional<int64_t> index_beyond(const at::Tensor& index, int64_t least, int64_t size) {
-  if (index.numel() > kCheckedIndicesMax || !index.is_privateuseone() || !is_computed(index))
-    return std::nullopt;
-  const V value = whole(read_operand(index));
-  std::vector<int64_t> memory(static_cast<size_t>(index.numel()));
-  if (!memory.empty()) read(value, memory.data(), memory.size() * sizeof(int64_t));
-  const auto found = std::find_if(memory.begin(), memory.end(),
-                                  [&](int64_t at) { return at < least || at >= size; });
-  if (found == memory.end()) return std::nullopt;
-  return *found;
-}
 void check_range_along(const Call& c) {  // self, dim, index
   const at::Tensor& self = c.tensor(0);
   const int64_t dim = at::maybe_wrap_dim(c.integer(1), self.dim());
@@ -178,6 +162,9 @@ void take(Call& c) {  // self, index
   refuse_overlap(c, 1);
   const V a = c.value(0);
   const int64_t count = a.numel();
+  const auto beyond = index_beyond(c.tensor(1), -count, count);
+  TORCH_CHECK_INDEX(!beyond, "out of range: tried to access index ", *beyond, " on a tensor of ",
+                    count, " elements.");
   c.give(0, gather(reshape(a, {&count, 1}), whole(c.value(1)), 0));
 }
 
@@ -309,8 +296,10 @@ void index(Call& c) {  // self, indices
 void index_put(Call& c) {  // self, indices, values, accumulate
   warn_of_repeats(c.tensor(0), "index_put_");
   at::assert_no_overlap(c.tensor(0), c.tensor(2));
-  for (const std::optional<at::Tensor>& index : c.argument(1).toOptionalTensorVector())
-    if (index && index->defined()) at::assert_no_overlap(c.tensor(0), *index);
+  // Eager code and TorchScript's make lists of different types of the same indices.
+  for (const c10::IValue& index : c.argument(1).toListRef())
+    if (!index.isNone() && index.toTensor().defined())
+      at::assert_no_overlap(c.tensor(0), index.toTensor());
   warn_of_bytes(c, 1);  // index, which reads, is warned of before it comes here
   const Choice choice = choose(c, 1);
   const int64_t rest = choice.rows.rank() - 1;
@@ -428,6 +417,7 @@ void add_rows_at(Call& c) {  // self, dim, index, source, alpha
   V source = with_axis(c.value(3));
   if (c.argument(4).toScalar().toDouble() != 1) source = source * number_like(c, 4, source);
   const int64_t axis = at::maybe_wrap_dim(c.integer(1), a.rank());
+  TORCH_CHECK_INDEX(!index_beyond(c.tensor(2), 0, a.size(axis)), "index out of range in self");
   c.give(0,
          like(scattered(a, axis, row_index(c.value(2), source, axis), source, "add"), c.value(0)));
 }
@@ -435,6 +425,9 @@ void copy_rows_at(Call& c) {  // self, dim, index, source
   const V a = with_axis(c.value(0));
   const V source = with_axis(c.value(3));
   const int64_t axis = at::maybe_wrap_dim(c.integer(1), a.rank());
+  const auto beyond = index_beyond(c.tensor(2), 0, a.size(axis));
+  TORCH_CHECK_INDEX(!beyond, "index_copy_(): index ", *beyond, " is out of bounds for dimension ",
+                    axis, " with size ", a.size(axis));
   c.give(0,
          like(scattered(a, axis, row_index(c.value(2), source, axis), source, "none"), c.value(0)));
 }
@@ -443,6 +436,7 @@ void fill_rows(Call& c, const V& value) {  // self, dim, index, value
   at::assert_no_overlap(c.tensor(0), c.tensor(2));
   const V a = with_axis(c.value(0));
   const int64_t axis = at::maybe_wrap_dim(c.integer(1), a.rank());
+  check_range(c.tensor(2), axis, a.size(axis));
   Sizes shape = a.shape();
   shape[static_cast<size_t>(axis)] = c.value(2).numel();
   const V source = expand(cast(value, a.dtype()), shape);
@@ -541,5 +535,19 @@ TORCH_LIBRARY_FRAGMENT(tiny, m) {
 }
 
 }  // namespace
+
+std::optional<int64_t> index_beyond(const at::Tensor& index, int64_t least, int64_t size,
+                                    std::optional<int64_t> ignored) {
+  if (index.numel() > kCheckedElementsMax || !index.is_privateuseone() || !is_computed(index))
+    return std::nullopt;
+  const V value = whole(read_operand(index));
+  std::vector<int64_t> memory(static_cast<size_t>(index.numel()));
+  if (!memory.empty()) read(value, memory.data(), memory.size() * sizeof(int64_t));
+  const auto found = std::find_if(memory.begin(), memory.end(), [&](int64_t at) {
+    return (at < least || at >= size) && at != ignored;
+  });
+  if (found == memory.end()) return std::nullopt;
+  return *found;
+}
 
 }  // namespace tiny_torch

@@ -112,6 +112,11 @@ class Program {
     const tiny_status status = tiny_run_create(program_, &run_);
     if (status != TINY_OK) tiny_program_release(program_);
     check(status);
+    // Where nothing that is computed depends on a variable, the program has none of that name.
+    const auto variables = recorded_->variables();
+    for (size_t i = 0; i < variables.size(); ++i)
+      has_variable_.push_back(tiny_run_set_variable(run_, variables[i], recorded_->least()[i]) ==
+                              TINY_OK);
   }
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
@@ -123,7 +128,8 @@ class Program {
   TensorList execute(const TensorList& inputs, SizesRef variables) {
     const std::lock_guard guard(lock_);
     for (size_t i = 0; i < variables.size(); ++i)
-      check(tiny_run_set_variable(run_, recorded_->variables()[i], variables[i]));
+      if (has_variable_[i])
+        check(tiny_run_set_variable(run_, recorded_->variables()[i], variables[i]));
     for (size_t i = 0; i < inputs.size(); ++i)
       check(tiny_run_set_input(run_, i, read(inputs[i]).handle()));
     check(tiny_run_execute(run_));
@@ -159,6 +165,7 @@ class Program {
   tiny_program* program_ = nullptr;
   tiny_run* run_ = nullptr;
   std::vector<Result> results_;
+  std::vector<bool> has_variable_;
 };
 
 Numbered<Program>& programs() {

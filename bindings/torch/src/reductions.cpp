@@ -113,8 +113,10 @@ void value_and_position(Call& c) {  // self, dim, keepdim
     return;
   }
   const int64_t axis = at::maybe_wrap_dim(c.integer(1), a.rank());
-  c.give(0, extremum(greatest ? TINY_REDUCE_MAX : TINY_REDUCE_MIN, a, {axis}, c.flag(2)));
-  c.give(1, position(a, greatest, axis, c.flag(2)));
+  const bool keeps = c.flag(2);
+  const V most = extremum(greatest ? TINY_REDUCE_MAX : TINY_REDUCE_MIN, a, {axis}, keeps);
+  c.give(0, most);
+  c.give_later(1, most.shape(), at::kLong, [=] { return position(a, greatest, axis, keeps); });
 }
 void both_extrema(Call& c) {  // self, dim, keepdim
   for (size_t k = 0; k < 2; ++k) check_dtype_of_out(c.target(k), c.tensor(0).scalar_type());

@@ -25,6 +25,7 @@ struct Contents {
   Value form;
   c10::DimVector sizes, strides;  // of form
   Value flat;
+  std::function<Value()> later;
   // Another storage may have this value, by movement of it or as it is: who writes to a part has to
   // have a value of its own first.
   bool is_shared = false;
@@ -151,14 +152,26 @@ struct Place {
   int64_t offset = 0;  // bytes
 };
 
+// The storage with its form, which may not be made yet.
+Contents& with_form(Contents& contents) {
+  if (!contents.later) return contents;
+  const auto make = std::exchange(contents.later, nullptr);
+  contents.form = make();
+  contents.is_shared = true;
+  contents.is_pending = true;
+  ++pending_writes;
+  return contents;
+}
+
 Place place_of(const at::Tensor& tensor) {
   const c10::DataPtr& pointer = tensor.storage().data_ptr();
-  if (pointer.get_deleter() == &drop) return {*static_cast<Contents*>(pointer.get_context())};
+  if (pointer.get_deleter() == &drop)
+    return {with_form(*static_cast<Contents*>(pointer.get_context()))};
   // PyTorch makes storages of addresses, too, when it writes files: part of one that is alive.
   auto* const address = static_cast<char*>(const_cast<void*>(pointer.get()));
   for (Contents* it = living().next; it != &living(); it = it->next)
     if (it->address && address >= it->address && address < it->address + it->bytes)
-      return {*it, address - it->address};
+      return {with_form(*it), address - it->address};
   TORCH_CHECK(false, "tiny: no storage of device \"tiny\" is at the address of a tensor");
 }
 
@@ -437,6 +450,19 @@ void write_new(const at::Tensor& tensor, const Value& value) {
   put(tensor, value, true);
 }
 
+void write_later(const at::Tensor& tensor, std::function<Value()> make) {
+  const std::lock_guard guard(lock());
+  Contents& contents = place_of(tensor).contents;
+  // A recording asks for results while it lasts.
+  if (recording() || tensor.numel() == 0 || tensor.is_neg() || !covers(contents, tensor))
+    return write(tensor, make());
+  contents.form = contents.flat = Value();
+  contents.sizes = tensor.sizes();
+  contents.strides = tensor.strides();
+  contents.is_own_cell = contents.is_pending = false;
+  contents.later = std::move(make);
+}
+
 bool is_computed(const at::Tensor& tensor) {
   const std::lock_guard guard(lock());
   return !place_of(tensor).contents.is_pending;
@@ -494,7 +520,7 @@ int64_t flush_count() {
 
 void resize_bytes(const c10::Storage& storage, size_t bytes) {
   const std::lock_guard guard(lock());
-  auto& old = *static_cast<Contents*>(storage.data_ptr().get_context());
+  auto& old = with_form(*static_cast<Contents*>(storage.data_ptr().get_context()));
   c10::DataPtr pointer = tiny_allocator.allocate(bytes);
   auto& made = *static_cast<Contents*>(pointer.get_context());
   const size_t kept = std::min(old.bytes, bytes);

@@ -6,6 +6,8 @@
 //              and strides: what nearly every operator writes, and the next one reads as it is
 //   flat       the value as elements in the storage's order, when a view of other sizes and strides
 //              reads or writes; a write to a part is an assign to a view of it
+//   later      makes the form when the storage is looked at first: of results that few look at,
+//              which would cost each call of their operator their nodes otherwise
 //
 // Everything here may be called from any thread: one lock holds what belongs together.
 #pragma once
@@ -16,6 +18,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 
 #include "value.h"
@@ -38,6 +41,9 @@ void write(const at::Tensor& tensor, const Value& value);
 // The same of a value that an operation, not movement, made, and of which nobody else keeps a
 // handle.
 void write_new(const at::Tensor& tensor, const Value& value);
+
+// The same of a value that is made when somebody looks, of values that are kept until then.
+void write_later(const at::Tensor& tensor, std::function<Value()> make);
 
 // A copy of a whole storage to another is its value as it is: objects are copied as bytes, whatever
 // they hold.  False, and nothing is done, for other copies.

@@ -88,7 +88,9 @@ void check(tiny_status status) {
   if (status == TINY_OK) return;
   const std::string message = tiny_last_error();
   if (status == TINY_ERROR_INDEX) C10_THROW_ERROR(IndexError, message);
-  if (status == TINY_ERROR_UNSUPPORTED) C10_THROW_ERROR(NotImplementedError, message);
+  // An operator that is not for a dtype is not implemented for it, as PyTorch's kernels say.
+  if (status == TINY_ERROR_UNSUPPORTED || status == TINY_ERROR_DTYPE)
+    C10_THROW_ERROR(NotImplementedError, message);
   if (status == TINY_ERROR_OUT_OF_MEMORY || status == TINY_ERROR_LIMIT)
     C10_THROW_ERROR(OutOfMemoryError, message);
   C10_THROW_ERROR(Error, message);

@@ -98,7 +98,7 @@ Recording* recording() {
   return current;
 }
 
-Recording::Recording(SizesRef least, SizesRef greatest) {
+Recording::Recording(SizesRef least, SizesRef greatest) : least_(least.begin(), least.end()) {
   for (size_t i = 0; i < least.size(); ++i) {
     tiny_variable* variable = nullptr;
     const std::string name = "s" + std::to_string(i);

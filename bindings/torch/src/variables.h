@@ -51,6 +51,7 @@ class Recording {
 
   std::span<tiny_variable* const> variables() const { return variables_; }
   SizesRef dimensions() const { return dimensions_; }  // of the variables
+  SizesRef least() const { return least_; }            // of their values
 
  private:
   int64_t found(int64_t size);
@@ -59,7 +60,7 @@ class Recording {
   void know(int64_t size, int64_t dimension);
 
   std::vector<tiny_variable*> variables_;
-  Sizes dimensions_;
+  Sizes dimensions_, least_;
   Sizes stand_ins_;
   std::map<int64_t, int64_t> dimension_of_, size_of_;
   Sizes answers_;  // of dimension(), of the first time

@@ -206,6 +206,30 @@ class Sizes(unittest.TestCase):
             self.compare(Function(torch.sin), [torch.randn(n, 3) for n in (4, 9, 8)])
         self.assertEqual(self.programs(), [(1, 1), (1, 1)])
 
+    def test_a_program_that_no_size_has_a_part_in(self):
+        """A graph whose inputs vary while what it computes does not: the rest are views of inputs."""
+        @torch.compile(backend="tiny", dynamic=True)
+        def parts(x, y, count):
+            return x[:count], y.cumsum(0)
+        y = torch.tensor([1.0, 2.0, 3.0, 4.0])
+        for size in 6, 9:
+            x = torch.arange(float(size))
+            first, sums = parts(x.to("tiny"), y.to("tiny"), size // 2)
+            self.assertEqual((first.tolist(), sums.tolist()), (x[:size // 2].tolist(), y.cumsum(0).tolist()))
+
+    def test_slices_that_end_at_other_sizes(self):
+        """Which are smaller, and which of several is, PyTorch's guards say: a program has the parts, seen or summed up, of every call."""
+        for name, function in {
+            "a part": lambda x, n: x[:n].exp(), "sum of a part": lambda x, n: x[:n].sum(), "from there": lambda x, n: x[n:] * 2,
+            "twice as much": lambda x, n: x[:2 * n].cumsum(0), "a view": lambda x, n: x[:n], "what is left": lambda x, n: x[:-n] + 1,
+        }.items():
+            with self.subTest(name=name):
+                torch._dynamo.reset()
+                call = torch.compile(function, backend="tiny", dynamic=True)
+                for size, count in (9, 3), (12, 4), (11, 5), (7, 2), (4, 9), (6, 6):
+                    x = torch.arange(float(size))
+                    torch.testing.assert_close(call(x.to("tiny"), count).cpu(), function(x, count))
+
     def test_numbers_that_look_like_stand_ins_are_numbers(self):
         for numbers in _compile._variables.STAND_INS:
             torch._dynamo.reset()

@@ -2,15 +2,24 @@
 
 import copy
 import io
+import os
 import pickle
 import subprocess
 import sys
 import unittest
 
 import torch
+from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
 import tiny.torch as tiny
+
+
+def saved_and_loaded(x):
+    file = io.BytesIO()
+    torch.save(x, file)
+    file.seek(0)
+    return torch.load(file)
 
 
 class Device(unittest.TestCase):
@@ -21,6 +30,11 @@ class Device(unittest.TestCase):
         self.assertEqual(str(torch.accelerator.current_accelerator()), "tiny")
         with self.assertRaisesRegex(RuntimeError, "one device"):
             torch.tiny.set_device(1)
+
+    def test_it_is_imported_without_a_warning(self):
+        program = "import torch, warnings; warnings.simplefilter('error'); import tiny.torch; torch.ones(2, device='tiny').sum().item()"
+        environment = {**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
+        subprocess.run([sys.executable, "-B", "-c", program], check=True, env=environment)
 
     def test_copies(self):
         x = torch.randn(3, 4)
@@ -201,6 +215,38 @@ class Laziness(unittest.TestCase):
         x, y = torch.randn(8, 8, device="tiny"), torch.randn(16, 16, device="tiny")
         self.assertLessEqual(self.kernels(lambda: y[::2, 1::2].copy_(x.t())), 1)
 
+    def test_places_that_nobody_looks_at_are_not_computed(self):
+        """Of maxima along an axis and of pools, where the places live on beside the values."""
+        x = torch.randn(4, 3, 8, 8, device="tiny")
+        for call in lambda: x.exp().max(3), lambda: F.max_pool2d(x.exp(), 3, 2, 1, return_indices=True):
+            with self.subTest():
+                both = []
+                self.assertEqual(self.kernels(lambda: both.append(call()) or both), 1)
+                values, places = both[0]
+                self.assertGreater(self.kernels(lambda: both.append(places + 0) or both), 0)
+
+    def test_places_are_those_of_what_was_there(self):
+        """Whatever is written to the tensor between, by whom they are seen first, and whether it still lives."""
+        def seen(device, write, look):
+            torch.manual_seed(0)
+            x = torch.randn(2, 3, 6, 6).to(device)
+            given = x.clone()
+            pooled, places = F.max_pool2d(given, 2, return_indices=True)
+            values, rows = given.max(2)
+            write(given)
+            del given
+            made = [look(places), look(rows)]
+            places += 1
+            rows[0] = 7
+            return [pooled, values, *made, places, rows]
+        for name, write in {"nothing": lambda x: None, "all": lambda x: x.neg_(), "a part": lambda x: x[:, 1].fill_(9.0),
+                            "a view": lambda x: x.view(-1)[::2].mul_(-1)}.items():
+            for kind, look in {"as it is": torch.clone, "a view": lambda x: x[1:].clone(), "its bytes": lambda x: x.view(torch.int32).clone(),
+                               "a file's": saved_and_loaded, "a copy resized": lambda x: x.detach().clone().resize_(3)}.items():
+                with self.subTest(written=name, look=kind):
+                    for got, want in zip(seen("tiny", write, look), seen("cpu", write, look)):
+                        self.assertTrue(torch.equal(got.cpu(), want))
+
     def test_resnet_18_is_few_kernels(self):
         from networks_test import ResNet18
         net, x = ResNet18().eval().to("tiny"), torch.randn(1, 3, 64, 64, device="tiny")
@@ -283,6 +329,21 @@ class Modes(unittest.TestCase):
         scaler.step(optimizer)
         scaler.update()
         self.assertEqual((w.tolist(), scaler.get_scale()), ([-1, -1, -1], 2.0))
+
+    def test_fused_optimizers_leave_gradients_without_the_scale(self):
+        """As PyTorch's do, with or without maximize, unless one of them is not finite."""
+        def stepped(device, optimizer, options, worst):
+            w = torch.tensor([1.0, -2.0, 3.0]).to(device).requires_grad_()
+            optimizer = optimizer([w], 0.5, fused=True, **options)
+            scaler = torch.amp.GradScaler(device, init_scale=8.0)
+            scaler.scale((w * w * worst).sum()).backward()
+            scaler.step(optimizer)
+            return w.grad.cpu(), w.detach().cpu()
+        for optimizer in torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW, torch.optim.Adagrad:
+            for options in {}, {"maximize": True}:
+                for worst in 1.0, float("inf"):
+                    with self.subTest(optimizer=optimizer.__name__, options=options, worst=worst):
+                        torch.testing.assert_close(stepped("tiny", optimizer, options, worst), stepped("cpu", optimizer, options, worst))
 
     def test_deterministic_algorithms(self):
         torch.use_deterministic_algorithms(True)

@@ -309,6 +309,16 @@ class Operators(unittest.TestCase):
             "cat": overlapping(lambda x, y: torch.cat([x[:2], y[:3]], out=y)),
             "take": overlapping(lambda x, y: torch.take(x, torch.arange(5, device=x.device), out=y)),
             "masked_select": overlapping(lambda x, y: torch.masked_select(x, x > -1, out=y)),
+            "where": lambda make: torch.where(make(torch.ones(2)), 1, 2),
+            "target": lambda make: F.nll_loss(make(torch.zeros(2, 3)), make(torch.tensor([0, 3]))),
+            "negative target": lambda make: F.cross_entropy(make(torch.zeros(2, 3)), make(torch.tensor([0, -3])), label_smoothing=0.1),
+            "target of pixels": lambda make: F.nll_loss(make(torch.zeros(1, 3, 1, 2)), make(torch.tensor([[[0, 5]]]))),
+            "index_add": lambda make: make(torch.zeros(3)).index_add(0, make(torch.tensor([3])), make(torch.ones(1))),
+            "index_copy": lambda make: make(torch.zeros(3)).index_copy(0, make(torch.tensor([3])), make(torch.ones(1))),
+            "index_fill": lambda make: make(torch.zeros(3)).index_fill(0, make(torch.tensor([-4])), 1.0),
+            "place": lambda make: make(torch.zeros(3)).take(make(torch.tensor([3]))),
+            "deviation": lambda make: torch.normal(make(torch.zeros(2)), make(torch.tensor([1.0, -1.0]))),
+            "deviations": lambda make: torch.normal(0.0, make(torch.tensor([1.0, -1.0]))),
         }.items():
             with self.subTest(name=name):
                 with self.assertRaises(Exception) as want:
@@ -317,6 +327,47 @@ class Operators(unittest.TestCase):
                     call(lambda x: x.to("tiny"))
                 self.assertEqual((type(got.exception), str(got.exception).split("\n")[0]),
                                  (type(want.exception), str(want.exception).split("\n")[0]))
+
+    def test_types_of_what_pytorch_refuses(self):
+        """Where the words name the CPU's kernel, or are of no use, the exception's type alone is the CPU's."""
+        for name, call in {
+            "bits of floats": lambda make: make(torch.ones(2)) & make(torch.ones(2)),
+            "bits of a float": lambda make: make(torch.ones(2, dtype=torch.int32)) | make(torch.ones(2)),
+            "shifted floats": lambda make: make(torch.ones(2)) << make(torch.ones(2)),
+            "counted floats": lambda make: make(torch.zeros(3)).bincount(),
+            "probability": lambda make: torch.bernoulli(make(torch.tensor([0.5, 2.0]))),
+        }.items():
+            with self.subTest(name=name):
+                with self.assertRaises(Exception) as want:
+                    call(lambda x: x)
+                with self.assertRaises(Exception) as got:
+                    call(lambda x: x.to("tiny"))
+                self.assertIs(type(got.exception), type(want.exception))
+
+    def test_ignored_targets_are_no_classes(self):
+        for target, ignored in ((-100, -100), (7, 7), (-1, -1)):
+            def call(device):
+                x = torch.tensor([[0.0, 1.0, 2.0], [-math.inf, 4.0, 5.0]]).to(device).requires_grad_()
+                loss = F.cross_entropy(x, torch.tensor([1, target]).to(device), ignore_index=ignored)
+                loss.backward()
+                return loss.detach().cpu(), x.grad.cpu()
+            torch.testing.assert_close(call("tiny"), call("cpu"))
+        for shape in (2, 3), (2, 3, 1, 2):  # a mean over no target: not a number, and no slope
+            found = []
+            for device in "cpu", "tiny":
+                x = torch.ones(shape, device=device, requires_grad=True)
+                loss = F.cross_entropy(x, torch.full((shape[0], *shape[2:]), -100, device=device))
+                loss.backward()
+                found += [loss.detach().cpu(), x.grad.cpu()]
+            self.assertTrue(found[0].isnan() and found[2].isnan())
+            self.assertTrue(torch.equal(found[1], found[3]))
+
+    def test_indices_in_a_list_of_torchscript(self):
+        @torch.jit.script
+        def written(x):
+            x[x < 2] = 7.0
+            return x
+        self.assertEqual(written(torch.arange(4.0, device="tiny")).tolist(), [7.0, 7.0, 2.0, 3.0])
 
     def test_softmax_of_rows_without_a_finite_number(self):
         """What attention has where a query may look at no key: zeros, and no gradient."""
@@ -340,6 +391,12 @@ class Operators(unittest.TestCase):
                     torch.testing.assert_close(there.grad.cpu(), here.grad, rtol=1e-2 if given == torch.float16 else 1e-4, atol=1e-2 if given == torch.float16 else 1e-5, equal_nan=True)
         for x in (torch.tensor(-math.inf), torch.tensor(2.0), torch.zeros(2, 0)):
             self.assertEqual(torch.ops.aten._safe_softmax(x.to("tiny"), -1).tolist(), torch.ops.aten._safe_softmax(x, -1).tolist())
+
+    def test_the_largest_of_unsigned_integers(self):
+        most = 2**64 - 1
+        for made in torch.empty(3, dtype=torch.uint64, device="tiny").fill_(most), torch.full((3,), most, dtype=torch.uint64, device="tiny"):
+            self.assertEqual(made.tolist(), [most] * 3)
+        self.assertEqual(torch.full((1,), most, dtype=torch.float64, device="tiny").item(), 2.0**64)
 
     def test_integers_are_counted(self):
         x = torch.tensor([0, 3, 3, 7, 1], device="tiny", dtype=torch.int32)  # which PyTorch's CPU does not

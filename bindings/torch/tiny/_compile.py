@@ -69,6 +69,25 @@ def _of_convolutions(graph):
     return found
 
 
+class _OtherShapes(Exception):
+    """With the numbers that stand for sizes something has another shape than the graph says."""
+
+
+class _OfKnownShapes(torch.fx.Interpreter):
+    """Runs a graph whose tensors have these shapes by node: where a slice ends at a size, for one, a number may be beyond what it
+    stands for, which PyTorch's guards rule out of the sizes themselves."""
+
+    def __init__(self, module, shapes):
+        super().__init__(module)
+        self.shapes = shapes
+
+    def run_node(self, node):
+        result = super().run_node(node)
+        if node in self.shapes and tuple(result.shape) != tuple(self.shapes[node]):
+            raise _OtherShapes
+        return result
+
+
 class Graph:
     """One graph, with a program for all sizes or for each combination of sizes and numbers that it was called with.
 
@@ -132,7 +151,7 @@ class Graph:
             tiny.end_recording()
             tiny.release_recording(recording)
 
-    def run_module(self, recording, inputs, expected):
+    def run_module(self, recording, inputs, expected, shapes=None):
         """Placeholders of the sizes and numbers that are expected, and the results of them."""
         places = _places(inputs)
         stand_ins = [torch.ops.tiny.placeholder(recording, i, inputs[i].dtype, *expected[i]) for i in places]
@@ -140,7 +159,7 @@ class Graph:
         for i, stand_in in zip(places, stand_ins):
             given[i] = stand_in
         with torch.no_grad():
-            results = list(self.module(*given))
+            results = list(self.module(*given) if shapes is None else _OfKnownShapes(self.module, shapes).run(*given))
             turned = {}
             for place in self.channels_last:
                 key = _elements(results[place])
@@ -206,10 +225,16 @@ class Graph:
     def _same_program(self, recording, inputs, values, order):
         tiny, found = torch.ops.tiny, []
         for numbers in order:
-            numbers, fixed = numbers[:self.varying], values[self.varying:]
+            # Their order is that of what they stand for: what is a part of another size is smaller.
+            ranked = sorted(range(self.varying), key=lambda i: values[i])
+            numbers, fixed = [numbers[ranked.index(i)] for i in range(self.varying)], values[self.varying:]
             tiny.begin_recording(recording, numbers, *self.variables.sizes_and_dimensions(
                 [*numbers, *fixed], [*tiny.variables(recording), *fixed]))
-            stand_ins, results = self.run_module(recording, inputs, self.variables.inputs(*numbers, *fixed))
+            try:
+                shapes = dict(zip(self.variables.tensors, self.variables.shapes(*numbers, *fixed)))
+                stand_ins, results = self.run_module(recording, inputs, self.variables.inputs(*numbers, *fixed), shapes)
+            except _OtherShapes:
+                return None
             found.append(tiny.signature([results[i] for i in _places(results)]))
         return self._program(recording, inputs, stand_ins, results) if found[0] == found[1] else None
 

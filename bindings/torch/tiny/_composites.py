@@ -3,6 +3,7 @@
 import math
 
 import torch
+from torch._decomp import decomposition_table
 
 
 # ---- Distances of rows -------------------------------------------------------------------------------------------------------
@@ -174,6 +175,11 @@ def multi_margin_loss_backward(grad_output, self, target, p, margin, weight=None
     return (slope * grad_output.reshape(-1, 1)).view(self.shape)
 
 
+def nll_loss2d_forward(self, target, weight, reduction, ignore_index):
+    torch.ops.tiny.check_classes(target, self.shape[1], ignore_index)
+    return decomposition_table[torch.ops.aten.nll_loss2d_forward.default](self, target, weight, reduction, ignore_index)
+
+
 def register(library):
     for name, function in {
         "_cdist_forward": cdist_forward,
@@ -189,6 +195,7 @@ def register(library):
         "fake_quantize_per_channel_affine_cachemask": fake_quantize_per_channel,
         "frexp.Tensor_out": frexp,
         "multi_margin_loss_backward": multi_margin_loss_backward,
+        "nll_loss2d_forward": nll_loss2d_forward,
         "kaiser_window": kaiser_window,
         "kaiser_window.periodic": kaiser_window,
         "kaiser_window.beta": kaiser_window,

@@ -147,7 +147,8 @@ def searchsorted_number(sorted_sequence, self, **options):
 
 
 def bincount(self, weights=None, minlength=0):
-    torch._check(self.dim() == 1 and not self.dtype.is_floating_point, lambda: "bincount only supports 1-d non-negative integral inputs.")
+    torch._check_not_implemented(not self.dtype.is_floating_point, lambda: f"bincount of {self.dtype}: only integers are counted")
+    torch._check(self.dim() == 1, lambda: "bincount only supports 1-d non-negative integral inputs.")
     torch._check(minlength >= 0, lambda: "minlength should be >= 0")
     torch._check(weights is None or weights.shape == self.shape, lambda: "weights should be 1-d and have the same length as input")
     dtype = torch.int64 if weights is None else torch.float32 if weights.dtype == torch.float32 else torch.float64

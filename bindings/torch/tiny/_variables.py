@@ -73,9 +73,11 @@ class Variables:
         if not self.places:
             raise ValueError("no input has a size that is a symbol")
         ranges = [environment.var_to_range[symbol] for symbol in self.places]
-        self.least = [max(LEAST, int(r.lower)) for r in ranges]
+        self.least = [max(LEAST, int(r.lower)) if r.lower.is_Integer else LEAST for r in ranges]
         self._greatest = [int(r.upper) if r.upper.is_Integer else None for r in ranges]
         self.inputs = self._function(inputs)
+        self.tensors = [node for node in nodes if node.op == "call_function" and isinstance(node.meta.get("val"), torch.Tensor)]
+        self.shapes = self._function([node.meta["val"].shape for node in self.tensors])
         values = torch.utils._pytree.tree_leaves([node.meta.get("val") for node in nodes])
         sizes = [size for value in values for size in ((*value.shape, *value.stride()) if isinstance(value, torch.Tensor) else (value,))]
         texts = {_text(size) for size in sizes if isinstance(size, torch.SymInt)}
