@@ -8,6 +8,7 @@
 
 #include "ir/build.h"
 #include "ir/fold.h"
+#include "ir/node_map.h"
 #include "schedule/schedule.h"
 #include "shape/movement_axis.h"
 #include "shape/shape.h"
@@ -136,8 +137,11 @@ std::optional<UOp> clamped(const UOp& value) {
 }  // namespace
 
 ChangedGraph drop_requantized(std::span<const UOp> roots) {
+  NodeSet asked_for;
+  for (const UOp& root : roots) asked_for.insert(below_movement(root).node());
   return rebuild_with_origins(roots, has_memory, [&](const UOp& node, const UOp& now) {
-    if (has_memory(node) || now.op() != Op::Cast || !is_byte(now.dtype())) return now;
+    const bool is_kept = has_memory(node) || asked_for.contains(node.node());
+    if (is_kept || now.op() != Op::Cast || !is_byte(now.dtype())) return now;
     return clamped(now).value_or(now);
   });
 }

@@ -38,7 +38,8 @@ class DropRequantized : public testing::GraphTest {
 
   // What is left, whose values are the same.
   UOp rewritten(const Tensor& t) {
-    const UOp out = drop_requantized({&t.node(), 1}).roots.front();
+    const UOp reader = t.node().graph().make(Op::Contiguous, {t.node()});
+    const UOp out(drop_requantized({&reader, 1}).roots.front().src(0));
     const reference::Values want = reference::evaluate(t.node());
     const reference::Values got = reference::evaluate(out);
     EXPECT_EQ(got.shape, want.shape);
@@ -80,6 +81,14 @@ TEST_F(DropRequantized, ActivationsBetweenAreClamps) {
   EXPECT_EQ(operations(rewritten(coded(clipped, 0.5, 100, kUInt8))), 2u);
   EXPECT_EQ(operations(rewritten(coded(neg(real(x, 0.5, 128)), 0.5, 128, kUInt8))),
             operations(coded(neg(real(x, 0.5, 128)), 0.5, 128, kUInt8).node()));
+}
+
+// An output, or what it is a view of, is computed: the bytes are another value's memory.
+TEST_F(DropRequantized, WhatIsAskedForStays) {
+  const Tensor y = coded(real(bytes(kUInt8), 0.03, 100), 0.03, 100, kUInt8);
+  const Tensor view = transpose(y, 0, 1);
+  for (const Tensor& root : {y, view})
+    EXPECT_TRUE(drop_requantized({&root.node(), 1}).roots.front() == root.node());
 }
 
 TEST_F(DropRequantized, WhatChangesBytesStays) {
