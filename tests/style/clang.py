@@ -4,6 +4,7 @@
                                      (src/ and onnx/ are compiled by the sanitized build)
     clang.py tidy CACHE COMMANDS     clang-tidy finds nothing in the units that changed: since the merge
                                      base with origin/main or, on main itself, in the last commits
+    clang.py tidy CACHE COMMANDS BASE   .. in all that changed since the commit BASE, however many they are
 
 CACHE remembers what passed, by the content of a unit and of all files of the repository it includes.
 """
@@ -52,12 +53,16 @@ def git(*words):
     return run.stdout.split("\n")[:-1] if run.returncode == 0 else None
 
 
-def changed(known):
-    """Units among `known` that changed, or whose header did; the latest first."""
+def changed(known, since):
+    """Units among `known` that changed, or whose header did; the latest first.  `since`: a commit, or None."""
     head, base = git("rev-parse", "HEAD"), git("merge-base", "HEAD", "origin/main")
     if head is None:
         return []
-    if base is None or base == head:
+    if since is not None:
+        base = git("rev-parse", "--verify", f"{since}^{{commit}}")
+        if base is None:
+            sys.exit(f"tidy: {since} is no commit of this repository")
+    elif base is None or base == head:
         base = git("rev-parse", f"HEAD~{LAST_COMMITS}") or head
     paths = []
     for listed in (git("diff", "--name-only", "HEAD"), git("ls-files", "-o", "--exclude-standard"),
@@ -81,14 +86,14 @@ def tidy(path, arguments):
     return ["clang-tidy-19", "--quiet", str(ROOT / path), "--", *arguments]
 
 
-def main(mode, cache, commands):
+def main(mode, cache, commands, since=None):
     known = units(commands)
     command = {"syntax": syntax, "tidy": tidy}[mode]
     if mode == "syntax":
         wanted = sorted(path for path in known if not path.startswith(("src/", "onnx/")))
     else:
-        every = [path for path in changed(known) if path.endswith(".cpp")]
-        wanted = every[:MOST_UNITS]
+        every = [path for path in changed(known, since) if path.endswith(".cpp")]
+        wanted = every if since else every[:MOST_UNITS]
         if len(every) > len(wanted):
             print(f"tidy: {len(every)} units changed, the latest {len(wanted)} are checked")
     directory = pathlib.Path(commands).parent

@@ -101,9 +101,12 @@ class Nodes(unittest.TestCase):
             pickle.dumps(Tensor([1.0, 2.0]).uop)
 
     def test_text(self):
-        self.assertEqual((X * 4 + 2).render(), "((x * 4) + 2)")
         self.assertEqual((X * 2 // 2).render(), "x")
-        self.assertEqual((X * 2 // 2).render(simplify=False), "((x * 2) // 2)")
+        for node, text in ((X * 4 + 2, "(x*4+2)"), (X * 2 // 2, "(x*2//2)"), ((X * 4 + 2 + Y) // 16, "((x*4+2+y)//16)"),
+                           (X + (Y + N), "(x+(y+n))"), ((X + Y) * (N + 1), "((x+y)*(n+1))"), ((X < 4) & (Y < X), "((x<4)&(y<x))"),
+                           ((X < 4).where(X, Y), "(x if (x<4) else y)"), (X.maximum(Y * 2), "max(x, (y*2))"),
+                           ((X * 2).cast("float32"), "(float32)((x*2))"), (UOp(Ops.CDIV, src=(X, N)), "cdiv(x, n)")):
+            self.assertEqual(node.render(simplify=False), text)
         text = str((X + 1) * (X + 1))
         self.assertIn("x0 := UOp(Ops.ADD, dtypes.int64)", text)
         self.assertEqual(text.splitlines()[-1].strip(), "x0")

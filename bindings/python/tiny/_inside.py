@@ -52,7 +52,7 @@ def _expression(self):
 
 
 def _render(self) -> str:
-    """As an expression of the variables: "((i * 2) + 1)"."""
+    """As an expression of the variables: "(i*2+1)"."""
     return getattr(self, "dim", self).uop.render()
 
 

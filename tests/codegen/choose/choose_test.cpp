@@ -42,8 +42,10 @@ class ChoiceTest : public ::testing::Test {
  protected:
   void SetUp() override { use("auto"); }
   // A context with this setting of convolutions in tiles.
-  void use(const char* wino) {
-    Flags flags = testing::flags_for("null");
+  void use(const char* wino) { set_up("", wino); }
+  void compile_for_avx2() { set_up("avx2", "auto"); }
+  void set_up(const char* isa, const char* wino) {
+    Flags flags = testing::flags_for("null", isa);
     flags.cache = 0;
     flags.threads = 1;
     flags.wino = wino;
@@ -461,10 +463,7 @@ TEST_F(ChoiceTest, AVectorTimesALargeMatrixReadsLongRuns) {
 
 // So are few rows multiplied with it where a vector is less than a line, in tiles of all rows.
 TEST_F(ChoiceTest, FewRowsTimesALargeMatrixWalkItsRowsToTheirEnd) {
-  Flags flags = testing::flags_for("null", "avx2");
-  flags.cache = 0;
-  flags.threads = 1;
-  context_ = make_ref<Context>(flags);
+  compile_for_avx2();
   const Tensor x = make_placeholder(context_, kFloat32, {768, 3072});
   EXPECT_EQ(options(x, matmul(constant({7, 768}), x), 0),
             "TILE r2 8; UNROLL r3; ORDER r2 r1 r0 r3; UPCAST r0; TILE r1 16; TILE r4 8; UPCAST r4; "
@@ -475,10 +474,7 @@ TEST_F(ChoiceTest, FewRowsTimesALargeMatrixWalkItsRowsToTheirEnd) {
 // What a row shares with one vector alone is a load for each product: tiles are of two vectors,
 // also where eleven rows of one would fill the registers as well.
 TEST_F(ChoiceTest, RowsShareTheirLoadsAmongVectors) {
-  Flags flags = testing::flags_for("null", "avx2");
-  flags.cache = 0;
-  flags.threads = 1;
-  context_ = make_ref<Context>(flags);
+  compile_for_avx2();
   const Tensor x = make_placeholder(context_, kFloat32, {50, 768});
   const std::string list = options(x, matmul(x, constant({768, 768})), 0);
   EXPECT_NE(list.find("TILE r0 6"), std::string::npos) << list;
@@ -486,10 +482,7 @@ TEST_F(ChoiceTest, RowsShareTheirLoadsAmongVectors) {
 
 // Eight rows are four and four, which have sums enough to wait for none: not six and two.
 TEST_F(ChoiceTest, FewRowsAreCutIntoTilesOfNearlyEqualSize) {
-  Flags flags = testing::flags_for("null", "avx2");
-  flags.cache = 0;
-  flags.threads = 1;
-  context_ = make_ref<Context>(flags);
+  compile_for_avx2();
   const Tensor x = make_placeholder(context_, kFloat32, {8, 768});
   EXPECT_NE(options(x, matmul(x, constant({768, 3072})), 0).find("TILE r0 4"), std::string::npos);
 }

@@ -9,6 +9,7 @@ from .. import _dtype, _operands, native
 from .._tensor import default_context
 from ..methods import Node, _tensor_node
 from ._arithmetic import Arithmetic
+from ._infix import infix
 from ._memory import Buffer, buffer_of
 from ._table import GroupOp, Ops, of_engine
 
@@ -219,8 +220,8 @@ class UOp(Arithmetic):
         return sorted((one for one in self.toposort() if one.op is Ops.VARIABLE), key=lambda one: one.arg)
 
     def render(self, simplify=True) -> str:
-        """As an expression: "((x * 4) + 2)"."""
-        return (self.simplify() if simplify else self).node.text().text()
+        """As an expression: "(x*4+2)"."""
+        return infix(self.simplify() if simplify else self)
 
     def __str__(self):
         return _tree(self)
