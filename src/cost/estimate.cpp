@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cost/access_table.h"
+#include "cost/borders.h"
 #include "cost/footprint.h"
 #include "cost/group_estimate.h"
 #include "ir/affine.h"
@@ -24,7 +25,6 @@ namespace {
 // said.  Of Zen 5 (Agner Fog, Instruction tables; measured where they differ; what moves lanes on
 // Zen 4, whose units beside those of products do that) and near enough of other wide cores: what
 // counts is how they stand to each other.
-constexpr double kIssued = 1.0 / 4;     // an instruction
 constexpr double kLoaded = 0.5;         // a load that lies in one line
 constexpr double kLoadedAcross = 1;     // that lies in two, as most of a whole line's bytes do
 constexpr double kStored = 1;           //
@@ -37,7 +37,7 @@ constexpr double kGatheredLane = 1.25;  // at an index of its own
 constexpr double kGatherIssued = 4;     //
 constexpr double kPermuted = 0.5;       // lanes of two registers are picked into one
 constexpr double kExtractedLane = 1;    // or stored
-constexpr double kMaskMade = 2;         // which lanes of a register are loaded, where loops decide
+constexpr double kMaskMade = 0.5;       // which lanes of a register are loaded, where loops decide
 constexpr double kMaskIssued = 4;       // instructions of such a mask
 constexpr double kTurned = 0.5;         // two vectors unpacked, or pieces of one moved
 constexpr double kAsked = 1.5;          // a load for all lanes, that asks whether there is anything
@@ -51,10 +51,10 @@ constexpr double kAhead = 300;          // instructions that are looked ahead
 constexpr double kSpilled = 1;          // a value that no register has
 constexpr double kBeside = 2;           // registers for operands
 constexpr double kBesideSums = 3;       // of products of a tile: two vectors, and what both meet
-constexpr double kForwarded = 8;        // from a store to a load of what it stored: Zen 4; Zen 5 takes 10
-constexpr double kOthers = 0.15;        // of what the wanted most resource leaves, is not hidden
-constexpr double kTold = 0.01;          // of all: resources of which less is wanted are not told
-constexpr size_t kClosuresMax = 64;     // that are told apart
+constexpr double kForwarded = 8;  // from a store to a load of what it stored: Zen 4; Zen 5 takes 10
+constexpr double kOthers = 0.15;  // of what the wanted most resource leaves, is not hidden
+constexpr double kTold = 0.01;    // of all: resources of which less is wanted are not told
+constexpr size_t kClosuresMax = 64;  // that are told apart
 
 constexpr std::string_view kNames[kResources] = {"issue", "arithmetic", "loads",   "stores",
                                                  "chain", "level 2",    "level 3", "memory"};
@@ -352,9 +352,9 @@ class Estimator {
   void turn(const Nest& nest) {
     double n = 1;
     for (const size_t l : nest.loops) {
-      at(Resource::Issue) += n * kLoopEntered;
+      at(Resource::Issue) += n * kLoopEntered * target_.issued;
       n *= extent(l);
-      at(Resource::Issue) += n * kTurnIssued * kIssued;
+      at(Resource::Issue) += n * kTurnIssued;
     }
   }
 
@@ -373,7 +373,7 @@ class Estimator {
       return;
     const DType operand = u.src(0).dtype();
     const DType computed = u.op() == Op::Cast || u.dtype() == kBool ? operand : u.dtype();
-    at(Resource::Issue) += n * vectors(v, computed) * kIssued;
+    at(Resource::Issue) += n * vectors(v, computed);
     at(Resource::Arithmetic) += n * price(v, operand) * units(lanes_of(v), computed);
   }
 
@@ -398,14 +398,14 @@ class Estimator {
     const Op op = v.node.op();
     if (op != Op::FloorDiv && op != Op::FloorMod && op != Op::Where) return;
     at(Resource::Arithmetic) += n * lanes_of(v) * kIndexDivided;
-    at(Resource::Issue) += n * lanes_of(v) * 4 * kIssued;
+    at(Resource::Issue) += n * lanes_of(v) * 4;
   }
 
   // Whether indices are in some order: a mask of each vector's lanes is made from where it changes.
   void mask(const Value& v, double n) {
     const bool has_lanes = (v.free & lanes_) != 0;
     at(Resource::Arithmetic) += n * (has_lanes ? kMaskMade : kMultiplied);
-    at(Resource::Issue) += n * (has_lanes ? kMaskIssued : 1) * kIssued;
+    at(Resource::Issue) += n * (has_lanes ? kMaskIssued : 1);
   }
 
   int64_t lane_stride(const AccessInfo& a) const {
@@ -436,7 +436,8 @@ class Estimator {
 
   // The share of a load's steps that ask whether they are beyond the border of what is read: of
   // rows near it, where copies lie along them and the taps of their window are walked, those taps
-  // that are beyond it for some of the copies.
+  // that are beyond it for some of the copies.  None where the taps at the border are so few that
+  // they are written apart.
   double share_asked(const AccessInfo& a) const {
     if (a.node.op() != Op::Load) return 0;
     const ViewArg& view = a.node.view_arg();
@@ -444,25 +445,26 @@ class Estimator {
     for (size_t i = 0; i < view.shape.size(); ++i) {
       if (view.shape[i] == kSymbolicDim) continue;
       const UOp& index = a.node.src(i + 1);
-      const Interval all = bounds(index);
-      const double before = -static_cast<double>(all.lo);
-      const double behind = static_cast<double>(all.hi) - static_cast<double>(view.shape[i] - 1);
-      const double beyond = std::max(before, 0.0) + std::max(behind, 0.0);
+      const Reach reach = reach_beyond(index, view.shape[i], {});
+      const double beyond = reach.before + reach.behind;
       if (beyond == 0 || beyond > kCounted) continue;  // data says where
+      const std::optional<Affine> sum = affine(index);
       double rows = 1, taps = 1;
       double across = 0, along = 0;  // from the first copy to the last, and of the walked taps
-      bool has_copies = false;
+      bool has_copies = false, are_apart = true;
       for (size_t r = 0; r < kernel_.ranges.size(); ++r) {
         const KernelRange& range = kernel_.ranges[r];
         if (!reaches(index, range.range)) continue;
         has_copies |= !range.reduced && (unrolled_ & bit(r)) != 0;
         if (!range.reduced) rows *= extent(r);
-        if (range.reduced && (loops_ & bit(r))) taps *= extent(r);
+        const bool is_walked = range.reduced && (loops_ & bit(r)) != 0;
+        if (is_walked) taps *= extent(r);
+        if (is_walked && turns_beyond(reach, sum, range.range) > kPeeledMax) are_apart = false;
         const double length = std::abs(static_cast<double>(a.strides[r])) * (extent(r) - 1);
         if (unrolled_ & bit(r)) across += length;
-        if (range.reduced && (loops_ & bit(r))) along += length;
+        if (is_walked) along += length;
       }
-      if (!has_copies || taps < double{kTapsMany}) continue;
+      if (!has_copies || are_apart || taps < double{kTapsMany}) continue;
       const bool is_split = taps >= double{kTapsSplit} && along > 0;
       const double straddled = is_split ? std::min(1.0, across / along) : 1;
       asked = std::max(asked, std::min(1.0, beyond / rows) * straddled);
@@ -470,45 +472,40 @@ class Estimator {
     return asked;
   }
 
-  // Whether loops decide which lanes of a load are within what is read.
-  bool has_changing_mask(const AccessInfo& a) const {
-    if (a.node.op() != Op::Load) return false;
-    const ViewArg& view = a.node.view_arg();
-    for (size_t i = 0; i < view.shape.size(); ++i) {
-      const UOp& index = a.node.src(i + 1);
-      const RangeSet free = table_.free[sources(a.place)[i + 1]];
-      if (!(free & lanes_) || !(free & loops_) || view.shape[i] == kSymbolicDim) continue;
-      const Interval all = bounds(index);
-      // The last of a range's tiles is walked apart.
-      const bool is_tile =
-          std::ranges::any_of(cut_, [&](const CutTile& c) { return (c.ranges & ~free) == 0; });
-      if (all.lo < 0 || (all.hi >= view.shape[i] && !is_tile)) return true;
-    }
-    return false;
-  }
-
-  // The masks that a turn of the loops over a window's taps makes of lanes that lie side by side,
-  // in tiles of lanes that are at a border: copies that lie elsewhere share them.
-  double masks_of_taps(const AccessInfo& a) const {
+  // The masks that a turn of the loops makes of lanes of a load, where more turns are at a border
+  // than are written apart: each turn of a tile's loop, and of taps in tiles at the border.  Copies
+  // that lie elsewhere share them.
+  double masks_made(const AccessInfo& a) const {
     if (a.node.op() != Op::Load) return 0;
     const ViewArg& view = a.node.view_arg();
     double most = 0;
     for (size_t i = 0; i < view.shape.size(); ++i) {
+      const UOp& index = a.node.src(i + 1);
       const RangeSet free = table_.free[sources(a.place)[i + 1]];
-      if (!(free & lanes_) || view.shape[i] == kSymbolicDim) continue;
+      if (!(free & lanes_) || !(free & loops_) || view.shape[i] == kSymbolicDim) continue;
+      const Reach reach = reach_beyond(index, view.shape[i], kernel_.facts);
+      if (reach.most() == 0) continue;
+      const std::optional<Affine> sum = affine(index);
       double tiles = 1;
-      bool has_taps = false;
+      bool has_tiles = false, has_taps = false;  // that make masks
       for (RangeSet set = free & loops_; set; set &= set - 1) {
         const auto r = static_cast<size_t>(std::countr_zero(set));
-        has_taps |= kernel_.ranges[r].reduced;
-        if (!kernel_.ranges[r].reduced) tiles *= extent(r);
+        const KernelRange& range = kernel_.ranges[r];
+        if (!range.reduced) tiles *= extent(r);
+        if (turns_beyond(reach, sum, range.range) <= kPeeledMax) continue;
+        (range.reduced ? has_taps : has_tiles) = true;
       }
-      if (!has_taps) continue;
-      const Interval all = bounds(a.node.src(i + 1));
-      const double borders = (all.lo < 0 ? 1 : 0) + (all.hi >= view.shape[i] ? 1 : 0);
-      most = std::max(most, std::min(1.0, borders / tiles) * product(free & unrolled_));
+      const double borders = (reach.before > 0 ? 1 : 0) + (reach.behind > 0 ? 1 : 0);
+      const double share = has_tiles ? 1 : has_taps ? std::min(1.0, borders / tiles) : 0;
+      most = std::max(most, share * product(free & unrolled_));
     }
     return most;
+  }
+
+  void mask_lanes(const AccessInfo& a, double registers) {
+    const double masks = registers * masks_made(a);
+    at(Resource::Arithmetic) += masks * kMaskMade;
+    at(Resource::Issue) += masks * kMaskIssued;
   }
 
   void load(Nest& nest, const Value& v) {
@@ -526,12 +523,10 @@ class Estimator {
       const double parts = units(stride == 0 ? all : lanes, dtype);
       at(Resource::Loads) +=
           n * (parts * kLoaded + (is_line ? full * (kLoadedAcross - kLoaded) : 0));
-      at(Resource::Issue) += n * full * kIssued * (stride == -1 ? 2 : 1);
+      at(Resource::Issue) += n * full * (stride == -1 ? 2 : 1);
       if (stride == 0 && a.inside_reduction)
         at(Resource::Arithmetic) += n * share_asked(a) * kAsked;
-      const double masks = stride == 1 ? times(nest, v) / made * full * masks_of_taps(a) : 0;
-      at(Resource::Arithmetic) += masks * kMaskMade;
-      at(Resource::Issue) += masks * kMaskIssued * kIssued;
+      if (stride == 1) mask_lanes(a, times(nest, v) / made * full);
       repeat(v, full);
     } else if (stride != kOpaqueStride &&
                are_picked(std::abs(stride), static_cast<int64_t>(lanes), v.node.dtype().bytes())) {
@@ -539,17 +534,14 @@ class Estimator {
       const double parts = units(lanes, dtype) * static_cast<double>(std::abs(stride));
       at(Resource::Loads) += n * (parts * kLoaded + registers * (kLoadedAcross - kLoaded));
       at(Resource::Arithmetic) += n * (parts - units(lanes, dtype)) * kPermuted;
-      at(Resource::Issue) += n * registers * 2 * kIssued;
-      if (has_changing_mask(a)) {
-        at(Resource::Arithmetic) += n * registers * kMaskMade;
-        at(Resource::Issue) += n * registers * kMaskIssued * kIssued;
-      }
+      at(Resource::Issue) += n * registers * 2;
+      mask_lanes(a, times(nest, v) / made * registers);
       repeat(v, 2 * registers);
     } else {
       const bool is_opaque = stride == kOpaqueStride;
       at(Resource::Loads) += n * lanes * kLoaded;
       at(Resource::Arithmetic) += n * lanes * (is_opaque ? kGatheredLane : kInsertedLane);
-      at(Resource::Issue) += n * lanes * (is_opaque ? kGatherIssued : kInsertIssued) * kIssued;
+      at(Resource::Issue) += n * lanes * (is_opaque ? kGatherIssued : kInsertIssued);
       repeat(v, 2 * lanes);
     }
     nest.touched.push_back(&a);
@@ -557,12 +549,7 @@ class Estimator {
 
   // Rows of a square that is stored across: copies that lie side by side where lanes lie apart.
   // None where some of them are left out in half of the tiles or more.
-  double rows_across(const AccessInfo& a) const {
-    std::vector<std::pair<double, size_t>> copies;  // stride and range
-    for (RangeSet set = unrolled_; set; set &= set - 1) {
-      const auto i = static_cast<size_t>(std::countr_zero(set));
-      if (a.strides[i] != 0) copies.emplace_back(std::abs(static_cast<double>(a.strides[i])), i);
-    }
+  double rows_across(std::vector<std::pair<double, size_t>> copies) const {  // stride and range
     std::ranges::sort(copies);
     double rows = 1;
     for (const auto& [stride, range] : copies) {
@@ -571,6 +558,14 @@ class Estimator {
       if (is_row) rows *= extent(range);
     }
     return rows;
+  }
+  double rows_across(const AccessInfo& a) const {
+    std::vector<std::pair<double, size_t>> copies;
+    for (RangeSet set = unrolled_; set; set &= set - 1) {
+      const auto i = static_cast<size_t>(std::countr_zero(set));
+      if (a.strides[i] != 0) copies.emplace_back(std::abs(static_cast<double>(a.strides[i])), i);
+    }
+    return rows_across(std::move(copies));
   }
   // Whether it is of tiles of which the last does not fit, and that number fewer.
   bool is_cut(size_t range, double tiles) const {
@@ -604,12 +599,12 @@ class Estimator {
     const double full = registers(lanes, dtype), parts = units(lanes, dtype);
     if (stride == 0 || stride == 1) {
       at(Resource::Stores) += n * parts * kStored;
-      at(Resource::Issue) += n * full * kIssued;
+      at(Resource::Issue) += n * full;
     } else if (weaves(target_) && dtype.bytes() == kWovenBytes &&
                are_woven(static_cast<int64_t>(rows), static_cast<int64_t>(lanes), stride)) {
       at(Resource::Stores) += n * parts * kStored;
       at(Resource::Arithmetic) += n * parts * (rows - 1) * kPermuted;
-      at(Resource::Issue) += n * full * rows * kIssued;
+      at(Resource::Issue) += n * full * rows;
     } else {
       // What is left of rows that fill squares fills a lower one; few are stored lane by lane.
       const int64_t bytes = dtype.bytes();
@@ -623,7 +618,7 @@ class Estimator {
           n / rows * (whole * moves(most, lanes, full) + (is_last ? moves(rest, lanes, full) : 0));
       at(Resource::Stores) += (squares + apart) * lanes * kStored;
       at(Resource::Arithmetic) += moved * kTurned * parts / full + apart * lanes * kExtractedLane;
-      at(Resource::Issue) += (squares * lanes + moved + apart * lanes * 2) * kIssued;
+      at(Resource::Issue) += (squares * lanes + moved + apart * lanes * 2);
     }
   }
 
@@ -634,9 +629,14 @@ class Estimator {
     double n = 1;
     for (const size_t l : nest.loops) n *= extent(l);
     n *= product(set & unrolled_);
-    for (size_t i = 1; i < u.src().size(); ++i)
-      if (bit(kernel_.position(u.src(i))) & lanes_) stride = u.stage_arg().strides[i - 1];
-    write(n, product(set & lanes_), u.dtype(), stride, 1);
+    std::vector<std::pair<double, size_t>> copies;
+    for (size_t i = 1; i < u.src().size(); ++i) {
+      const size_t range = kernel_.position(u.src(i));
+      const int64_t along = u.stage_arg().strides[i - 1];
+      if (bit(range) & lanes_) stride = along;
+      if (bit(range) & unrolled_) copies.emplace_back(static_cast<double>(along), range);
+    }
+    write(n, product(set & lanes_), u.dtype(), stride, rows_across(std::move(copies)));
   }
 
   // What no register has is stored and loaded again.
@@ -644,7 +644,7 @@ class Estimator {
     const double spilled = std::max(0.0, values);
     at(Resource::Loads) += times * spilled * units_of_each * kSpilled;
     at(Resource::Stores) += times * spilled * units_of_each * kSpilled;
-    at(Resource::Issue) += times * spilled * 2 * kIssued;
+    at(Resource::Issue) += times * spilled * 2;
   }
 
   // The additions themselves, and the chain of those that wait for each other.
@@ -660,7 +660,7 @@ class Estimator {
     const double n =
         turns(nest) * product(all & unrolled_) * share_within(all & (loops_ | unrolled_));
     const double parts = units(lanes, dtype);
-    at(Resource::Issue) += n * full * kIssued;
+    at(Resource::Issue) += n * full;
     at(Resource::Arithmetic) += n * parts * kMultiplied;
     const double without = sums + kBesideSums - target_.vector_registers;  // registers
     spill(turns(nest) * product(repeated), without, parts / full);
@@ -677,19 +677,20 @@ class Estimator {
       const double pieces = added * parts / full;
       at(Resource::Loads) += pieces * kLoaded + added * (kLoadedAcross - kLoaded);
       at(Resource::Stores) += pieces * kStored;
-      at(Resource::Issue) += added * 3 * kIssued;
+      at(Resource::Issue) += added * 3;
       at(Resource::Arithmetic) += pieces * kMultiplied;
     }
     if (own & lanes_) {
       const double results = outside * product(u.free & unrolled_);
       at(Resource::Arithmetic) += results * kFoldedLanes * kMultiplied;
-      at(Resource::Issue) += results * kFoldedLanes * kIssued;
+      at(Resource::Issue) += results * kFoldedLanes;
     }
   }
 
   Estimate sum() {
     Estimate out;
     const double cycle = 2.0 * unit_bytes() / 4 / target_.fma_rate;
+    at(Resource::Issue) /= target_.issued;
     for (size_t i = 0; i < kResources; ++i) out.each[i] = cycles_[i] * cycle;
     out.each[static_cast<size_t>(Resource::Level2)] = totals_.bytes.level2 / target_.l2_bandwidth;
     out.each[static_cast<size_t>(Resource::Level3)] = totals_.bytes.level3 / target_.l3_bandwidth;

@@ -36,6 +36,7 @@ struct Rates {
   double memory_bandwidth = 42e9;         // bytes a second that a copy reads and writes
   double fma_rate = 132e9;                // multiply-adds of float32 a second, of all lanes
   int32_t unit_bytes = 64;                // of a vector that a unit computes in a cycle
+  int32_t issued = 6;                     // instructions a cycle, of most wide cores
   // A kernel that stores more than this in one buffer does so past the caches; 0: none does.
   int64_t bypass_bytes = 0;
   GroupRates of_groups{};

@@ -7,8 +7,9 @@ namespace {
 constexpr int32_t kWideBytes = 64;  // of the vectors that a processor's own rates are of
 
 // Measured on one thread with loops of each kind alone: multiply-adds on registers, sums of values
-// that each level holds, a copy of what none holds.  A launch is what lies between two kernels of
-// one run; a serial one is the overhead per kernel that `tiny bench --profile` prints.
+// that each level holds, a copy of what none holds.  Instructions a cycle are what is renamed
+// (Agner Fog, The microarchitecture of Intel, AMD and VIA CPUs).  A launch is what lies between two
+// kernels of one run; a serial one is the overhead per kernel that `tiny bench --profile` prints.
 constexpr Processor kProcessors[] = {
     {.name = "zen5",
      .vendor = "AuthenticAMD",
@@ -25,6 +26,7 @@ constexpr Processor kProcessors[] = {
                .l3_bandwidth = 116e9,
                .memory_bandwidth = 42e9,
                .fma_rate = 132e9,
+               .issued = 8,
                .bypass_bytes = 32 << 20},
      .fma_rate_avx2 = 66e9},
     {.name = "zen4",
@@ -43,6 +45,7 @@ constexpr Processor kProcessors[] = {
                .memory_bandwidth = 40e9,
                .fma_rate = 57e9,
                .unit_bytes = 32,
+               .issued = 6,
                .bypass_bytes = 32 << 20},
      .fma_rate_avx2 = 57e9},
     {.name = "emeraldrapids",
@@ -60,6 +63,7 @@ constexpr Processor kProcessors[] = {
                .l3_bandwidth = 29e9,
                .memory_bandwidth = 15e9,
                .fma_rate = 86e9,
+               .issued = 6,
                .bypass_bytes = 260 << 20},
      .fma_rate_avx2 = 44e9},
     {.name = "skylake",
@@ -77,6 +81,7 @@ constexpr Processor kProcessors[] = {
                .l3_bandwidth = 21e9,
                .memory_bandwidth = 8.5e9,
                .fma_rate = 72e9,
+               .issued = 4,
                .bypass_bytes = 32 << 20},
      .fma_rate_avx2 = 40e9},
 };

@@ -203,7 +203,8 @@ std::string machine_key(const Machine& machine) {
   const auto& [name, isa, vector_bytes, vector_registers, dots, l1_bytes, l2_bytes, l3_bytes, cores,
                most, scales, group, arena, without_vectors] = static_cast<const Target&>(machine);
   const auto& [launch_seconds, serial_launch_seconds, l2_bandwidth, l3_bandwidth, memory_bandwidth,
-               fma_rate, unit_bytes, bypass_bytes, of_groups] = static_cast<const Rates&>(machine);
+               fma_rate, unit_bytes, issued, bypass_bytes, of_groups] =
+      static_cast<const Rates&>(machine);
   ByteWriter out;
   out.text(name).number(isa).number(vector_bytes).number(vector_registers).number(dots);
   out.number(l1_bytes).number(l2_bytes).number(l3_bytes).number(cores);
@@ -213,7 +214,12 @@ std::string machine_key(const Machine& machine) {
       .number(l3_bandwidth)
       .number(memory_bandwidth);
   const auto& [inputs, ops, linear_ops] = most;
-  out.number(fma_rate).number(unit_bytes).number(inputs).number(ops).number(linear_ops);
+  out.number(fma_rate)
+      .number(unit_bytes)
+      .number(issued)
+      .number(inputs)
+      .number(ops)
+      .number(linear_ops);
   const auto& [threads, shared_bytes, warp, access_bytes, banks, private_bytes, argument_alignment,
                matrices] = group;
   out.number(bypass_bytes).number(scales).number(threads).number(shared_bytes);

@@ -7,6 +7,7 @@
 
 #include "codegen/options/options.h"
 #include "codegen/pipeline.h"
+#include "cost/borders.h"
 #include "cost/limit.h"
 #include "engine/context.h"
 #include "schedule/rewrite/form_fma.h"
@@ -159,32 +160,48 @@ TEST_F(EstimateTest, CopiesThatMeetLoadOnce) {
   EXPECT_LT(beside, 0.7 * apart);
 }
 
-// Lanes that are picked out of several registers under masks that each turn changes take a mask of
-// each register besides.
+// Lanes that are picked out of several registers take a mask of each register besides, where more
+// tiles are at the border than are written apart.
 TEST_F(EstimateTest, MasksThatLoopsMakeTakeTime) {
-  const auto arithmetic = [&](int64_t before) {
+  const auto issued = [&](int64_t before) {
     const Tensor x = pad(input({256, 512}), {0, before}, {0, 2});
     const Tensor even = slice(x, {0, 0}, {256, 512 + before}, {1, 2});
     const Kernel kernel = kernel_of(add(even, input({256, (512 + before) / 2})));
-    return of(kernel, "TILE r1 16; VEC r2")[Resource::Arithmetic];
+    return of(kernel, "TILE r1 16; VEC r2")[Resource::Issue] / static_cast<double>(512 + before);
   };
-  EXPECT_GT(arithmetic(2), 1.5 * arithmetic(0));
+  const int64_t tile = 32;  // elements that sixteen lanes are picked out of
+  EXPECT_NEAR(issued(tile * kPeeledMax), issued(0), 0.05 * issued(0));
+  EXPECT_GT(issued(tile * (kPeeledMax + 1)), 1.5 * issued(0));
 }
 
 // Lanes along an image whose taps are walked in a loop are masked anew by each tap, for all copies
-// that lie below each other at once; taps side by side have masks that are made outside.
+// that lie below each other at once, where more taps are at the border than are written apart: so
+// few, and taps side by side, have masks that are made outside.
 TEST_F(EstimateTest, TapsInALoopMakeTheirMasks) {
-  const Window same{{1, 1}, {}, {1, 1}, {1, 1}};
-  const Tensor weight = input({16, 16, 3, 3});
-  const auto arithmetic = [&](const Kernel& kernel, std::string_view list) {
-    return of(kernel, list)[Resource::Arithmetic];
+  const auto issued = [&](int64_t border, bool is_padded, std::string_view list) {
+    const int64_t taps = 2 * border + 1, size = is_padded ? 16 : 16 + 2 * border;
+    const int64_t pad = is_padded ? border : 0;
+    const Window window{{1, 1}, {}, {pad, pad}, {pad, pad}};
+    const Tensor weight = input({16, 16, taps, taps});
+    const Kernel kernel = kernel_of(conv(input({1, 16, size, size}), weight, Tensor(), window));
+    return of(kernel, list)[Resource::Issue];
   };
-  const Kernel masked = kernel_of(conv(input({1, 16, 16, 16}), weight, Tensor(), same));
-  const Kernel inside = kernel_of(conv(input({1, 16, 18, 18}), weight, Tensor(), {}));
-  EXPECT_GT(arithmetic(masked, "VEC r2"), 1.5 * arithmetic(inside, "VEC r2"));
+  const int64_t few = kPeeledMax, many = kPeeledMax + 1;
+  EXPECT_NEAR(issued(few, true, "VEC r2"), issued(few, false, "VEC r2"), 1e-9);
+  EXPECT_GT(issued(many, true, "VEC r2"), 1.2 * issued(many, false, "VEC r2"));
   const char* taps = "UNROLL r4; UNROLL r5; VEC r2";
-  EXPECT_LT(arithmetic(masked, taps), 1.5 * arithmetic(inside, taps));
-  EXPECT_LT(arithmetic(masked, "UPCAST r0; VEC r2"), arithmetic(masked, "VEC r2"));
+  EXPECT_LT(issued(many, true, taps), 1.1 * issued(many, false, taps));
+  EXPECT_LT(issued(many, true, "UPCAST r0; VEC r2"), issued(many, true, "VEC r2"));
+}
+
+// A stage whose lanes lie apart is filled by squares that are turned in registers, where its rows
+// stand side by side as copies: not lane by lane.
+TEST_F(EstimateTest, StagesAreFilledByTurnedSquares) {
+  const Kernel product = kernel_of(matmul(input({64, 128}), permute(input({64, 128}), {1, 0})));
+  const auto stores = [&](std::string_view list) { return of(product, list)[Resource::Stores]; };
+  const double apart = stores("STAGE p1 r2 r1; TILE r4 16; VEC r5");
+  const double turned = stores("STAGE p1 r2 r1; TILE r4 16; VEC r5; TILE r3 16; UPCAST r6");
+  EXPECT_LT(turned, 0.5 * apart);
 }
 
 // Code for the last tile has only the steps that are within the range: it takes as long as these.

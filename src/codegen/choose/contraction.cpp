@@ -13,6 +13,8 @@
 #include "codegen/choose/sliding_rows.h"
 #include "codegen/choose/strategies.h"
 #include "codegen/linearize/split_reduce.h"
+#include "cost/limit.h"
+#include "ir/picked_lanes.h"
 #include "ir/whole_rows.h"
 
 namespace tiny {
@@ -22,6 +24,8 @@ namespace {
 constexpr double kLanesOfSumMax = 60;     // what lanes may cost that are worth having
 constexpr double kLanesClose = 1.3;       // times as much as the cheapest is no clear difference
 constexpr double kCloseGain = 1.01;       // of such lanes; less is none
+constexpr double kFarFromLimit = 1.5;     // of the kernel: others are looked at whatever they cost,
+constexpr double kOtherGain = 1.05;       // for so much
 constexpr int64_t kLongRunVectors = 12;   // where each step reads another page of memory,
 constexpr double kFewRows = 4;            // which that many rows share
 constexpr int64_t kRowsAtOnce = 4;        // of memory, read side by side
@@ -90,7 +94,9 @@ void Contraction::choose_lane() {
   if (least > kLanesOfSumMax) lane_ = none;
   std::erase_if(full, [&](const auto& other) { return other.first == lane_; });
   const auto next = std::ranges::min_element(full, {}, &std::pair<size_t, double>::second);
-  if (next != full.end() && next->second < best * kLanesClose) close_lanes_ = next->first;
+  if (next == full.end()) return;
+  next_lanes_ = next->first;
+  is_next_close_ = next->second < best * kLanesClose;
 }
 
 // The arithmetic on each sum, once it is complete.
@@ -378,6 +384,20 @@ double Contraction::bytes_of_vector() const {
   return bytes;
 }
 
+// Of a vector of columns: lanes that lie apart are loaded one by one, or picked out of as many
+// registers as they lie apart.
+double Contraction::loads_of_vector() const {
+  int64_t most = 1;
+  for (const AccessInfo& a : edit_.table().accesses) {
+    const int64_t apart =
+        a.strides[lane_] == kOpaqueStride ? edit_.lanes() : std::abs(a.strides[lane_]);
+    if (a.store || !a.inside_reduction || apart == 0) continue;
+    const bool is_picked = are_picked(apart, edit_.lanes(), a.node.dtype().bytes());
+    most = std::max(most, apart == 1 ? 1 : is_picked ? apart : edit_.lanes());
+  }
+  return static_cast<double>(most);
+}
+
 // Columns that are walked for every tile of rows, and that the second level of cache does not hold
 // beside all else, are walked once, where that level holds all rows and the steps of a tile of
 // columns.
@@ -420,7 +440,8 @@ void Contraction::walk_far_columns_once(int64_t vectors) {
 bool Contraction::tile() {
   if (lane_ == edit_.kernel().ranges.size() || (reduction_.own & bit(lane_))) return false;
   const TileCost cost{vectors_max(), bytes_of_vector(),
-                      row() ? kBorderRows * share_at_borders(edit_, lane_, row_) : 0};
+                      row() ? kBorderRows * share_at_borders(edit_, lane_, row_) : 0,
+                      loads_of_vector()};
   RegisterTile best =
       register_tile(edit_, row() ? edit_.extent(row_) : 1, edit_.extent(lane_), cost);
   if (!row())
@@ -480,7 +501,8 @@ static std::optional<size_t> lanes_of(const UOp& scattered_operand, const Editor
 }
 
 void propose_contraction(const Seen& seen, std::vector<Proposal>& to) {
-  std::optional<size_t> close, of_panel;
+  std::optional<size_t> next, of_panel;
+  bool is_close = false;
   const auto made = [&](bool in_words, std::optional<size_t> lanes) -> std::optional<Proposal> {
     Editor edit(seen.kernel, seen.machine, seen.table);
     Words words;
@@ -488,7 +510,7 @@ void propose_contraction(const Seen& seen, std::vector<Proposal>& to) {
     const auto sum =
         std::ranges::find_if(edit.table().closures, [](const ClosureInfo& c) { return !c.store; });
     Contraction contraction(edit, words, *sum, lanes);
-    if (!lanes) close = contraction.close_lanes();
+    if (!lanes) next = contraction.next_lanes(), is_close = contraction.is_next_close();
     if (!lanes && words.scattered_operand) of_panel = lanes_of(words.scattered_operand, edit);
     contraction.run();
     share_values(edit);
@@ -499,12 +521,14 @@ void propose_contraction(const Seen& seen, std::vector<Proposal>& to) {
   if (!proposal && of_panel) proposal = made(true, of_panel);
   const bool in_words = proposal.has_value();
   if (!in_words) proposal = made(false, {});
-  if (close) {
-    std::optional<Proposal> other = made(in_words, close);
-    if (other && other->cost.seconds * kCloseGain < proposal->cost.seconds)
-      proposal = std::move(other);
-  }
+  const double limit = limit_seconds(seen.table, seen.machine);
+  std::optional<Proposal> other;
+  if (next && (is_close || proposal->cost.seconds > kFarFromLimit * limit))
+    other = made(in_words, next);
+  const double gain = is_close ? kCloseGain : kOtherGain;
+  if (other && other->cost.seconds * gain < proposal->cost.seconds) std::swap(proposal, other);
   to.push_back(std::move(*proposal));
+  if (other) to.push_back(std::move(*other));
 }
 
 }  // namespace tiny

@@ -33,8 +33,10 @@ class Contraction {
   // The first that fits; false where none does.
   bool run();
 
-  // Other outputs whose lanes cost about as much as those that were chosen, if there are any.
-  std::optional<size_t> close_lanes() const { return close_lanes_; }
+  // The outputs whose full lanes cost least after those that were chosen, if there are any, and
+  // whether that is about as much.
+  std::optional<size_t> next_lanes() const { return next_lanes_; }
+  bool is_next_close() const { return is_next_close_; }
 
  private:
   void choose_lane();
@@ -49,6 +51,7 @@ class Contraction {
   void walk_whole_rows(size_t rows);
   std::optional<size_t> rows_at_once() const;
   double bytes_of_vector() const;
+  double loads_of_vector() const;
   void walk_far_columns_once(int64_t vectors);
   int64_t vectors_max() const;
   void unroll_window(int64_t vectors);
@@ -62,7 +65,8 @@ class Contraction {
   double steps_ = 1;  // of each sum
   size_t lane_;       // positions; the number of ranges where there is none
   size_t row_;
-  std::optional<size_t> close_lanes_;
+  std::optional<size_t> next_lanes_;
+  bool is_next_close_ = false;
 };
 
 }  // namespace tiny

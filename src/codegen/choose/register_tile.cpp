@@ -40,7 +40,7 @@ RegisterTile register_tile(const Editor& edit, double m, double n, const TileCos
     const auto v = static_cast<double>(vectors);
     if (vectors > 1 && v > all_vectors) continue;
     const bool is_far = v * cost.vector_bytes > static_cast<double>(machine.l1_bytes);
-    const double vector_loads = is_far ? kFarLoad : 1;
+    const double vector_loads = cost.vector_loads * (is_far ? kFarLoad : 1);
     for (int64_t rows = 1; rows * vectors + vectors + 1 <= machine.vector_registers - 1; ++rows) {
       const auto r = static_cast<double>(rows);
       if (r > m) break;

@@ -18,6 +18,7 @@ struct TileCost {
   int64_t vectors_max = 4;
   double vector_bytes = 0;  // of all steps of a vector of columns, which each tile of rows reads
   double cut_rows = 0;      // the share of a tile's time that rows take more in several tiles
+  double vector_loads = 1;  // that a vector of columns is made of
 };
 
 // Of panels, which are taken to come from the second level of cache whatever their size.

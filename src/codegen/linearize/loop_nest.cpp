@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "base/error.h"
+#include "cost/borders.h"
 
 namespace tiny {
 

@@ -15,8 +15,6 @@
 
 namespace tiny {
 
-inline constexpr int64_t kPeeledMax = 3;  // iterations that a loop is peeled by on either side
-
 // Where a range stands at the moment.
 struct RangeState {
   enum Kind : uint8_t { Closed, Open, Fixed, Lane } kind = Closed;

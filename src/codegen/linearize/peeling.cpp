@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "base/checked.h"
+#include "cost/borders.h"
 #include "ir/build.h"
 
 namespace tiny {
