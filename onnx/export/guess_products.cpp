@@ -94,6 +94,17 @@ std::optional<UOp> hidden_weight(const UOp& node, size_t spatial) {
   return make_reshape(node, weight);
 }
 
+// [n, channels, sizes..] of the same in groups, as windows that overlap are cut: [n, groups, 1,
+// channels, sizes..].
+std::optional<UOp> in_channels(const UOp& x, size_t spatial) {
+  const Shape& s = shape_of(x);
+  if (s.size() == 2 + spatial) return x;
+  if (s.size() != 4 + spatial || !s[2].is(1)) return std::nullopt;
+  Shape joined{s[0], s[1] * s[3]};
+  joined.insert(joined.end(), s.begin() + 4, s.end());
+  return make_reshape(x, joined);
+}
+
 // The windows that `node` is made of, with and without the padding below them.
 std::vector<Cut> cuts_below(const UOp& node, size_t spatial) {
   std::vector<Cut> cuts;
@@ -121,18 +132,20 @@ std::vector<Cut> cuts_below(const UOp& node, size_t spatial) {
     }
     // A pool's padding is the lowest value.
     if (u.op() == Op::Where && u.src(1).op() == Op::Pad) x = u.src(1);
-    if (rank_of(x) != static_cast<int64_t>(2 + spatial)) continue;
+    const auto seen = in_channels(x, spatial);
+    if (!seen) continue;
     cuts.push_back(cut);
-    cuts.back().x = x;
+    cuts.back().x = *seen;
     if (x.op() != Op::Pad) continue;
     const Shape sizes = movement_dims(x);
-    const size_t rank = 2 + spatial;
-    if (!all_const(sizes)) continue;
+    const size_t rank = shape_of(x).size(), first = rank - spatial;
+    const auto below = in_channels(x.src(0), spatial);
+    if (!below || !all_const(sizes)) continue;
     cuts.push_back(cut);
-    cuts.back().x = x.src(0);
+    cuts.back().x = *below;
     for (size_t i = 0; i < spatial; ++i) {
-      cuts.back().before[i] = sizes[2 + i].value();
-      cuts.back().after[i] = sizes[rank + 2 + i].value();
+      cuts.back().before[i] = sizes[first + i].value();
+      cuts.back().after[i] = sizes[rank + first + i].value();
     }
   }
   std::reverse(cuts.begin(), cuts.end());

@@ -16,13 +16,6 @@ namespace tiny {
 
 namespace {
 
-// What the version's writes go to.
-const UOp& memory_below(const UOp& version) {
-  const UOp* node = &version;
-  while (!has_memory(*node)) node = &node->src(0);
-  return *node;
-}
-
 bool is_pending(const UOp& u) {
   return u.op() == Op::After && !has_memory(u);
 }
@@ -57,6 +50,12 @@ std::vector<UOp> live_nodes(const Context& context) {
 }
 
 }  // namespace
+
+const UOp& memory_below(const UOp& version) {
+  const UOp* node = &version;
+  while (!has_memory(*node)) node = &node->src(0);
+  return *node;
+}
 
 std::vector<UOp> pending_below(std::span<const UOp> roots) {
   std::vector<UOp> found;

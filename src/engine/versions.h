@@ -14,6 +14,8 @@
 
 namespace tiny {
 
+// The memory that a version's writes go to.
+const UOp& memory_below(const UOp& version);
 // The versions below `roots` that are yet to be written, older ones first.
 std::vector<UOp> pending_below(std::span<const UOp> roots);
 // Where something below `outputs` is yet to be written, a step is done as a whole: writes to other

@@ -66,29 +66,39 @@ Tensor conv(const Tensor& given, const Tensor& given_weight, const Tensor& bias,
   const Ints kernel = const_dims(spatial_sizes(weight, spatial, "conv"));
   const Window o = complete(window, kernel, spatial_sizes(x, spatial, "conv"), "conv");
   const int64_t groups = o.groups;
-  const Tensor padded = pad_spatial(cast(x, types.wide), o.before, to_shape(o.after), 0);
-  const Shape sizes = spatial_sizes(padded, spatial, "conv");
   const Dim each = divided(x.shape()[1], groups, "conv");
   const Dim made = divided(weight.shape()[0], groups, "conv");
   require(decide_equal(weight.shape()[1], each), Status::Shape, "conv: weight ", weight.shape(),
           " for ", x.shape()[1], " channels in ", groups, " groups; its axis 1 must be ", each);
+  // Where windows overlap, groups part before they are made: what reaches these is so one sum over
+  // filters and taps.  Of windows a stride apart few have an element in common: what each tap adds
+  // to it is formed first.
+  const auto in_groups = [&](const Tensor& channels) {
+    Shape split{channels.shape()[0], Dim(groups), Dim(1), each};
+    const Shape rest = channels.shape().from(2);
+    split.insert(split.end(), rest.begin(), rest.end());
+    return reshape(channels, split);
+  };
+  const Tensor wide = cast(x, types.wide);
+  const bool overlap = std::ranges::all_of(o.strides, [](int64_t s) { return s == 1; });
+  const Tensor padded =
+      pad_spatial(overlap ? in_groups(wide) : wide, o.before, to_shape(o.after), 0);
+  const Shape sizes = spatial_sizes(padded, spatial, "conv");
   Shape counts;
   for (size_t i = 0; i < spatial; ++i) {
     counts.push_back(window_count(sizes[i], kernel[i], o.strides[i], o.dilations[i]));
     require(kernel[i] > 0 && !counts[i].is(0), Status::Shape, "conv: kernel ", list_text(kernel),
-            " does not fit into ", padded.shape());
+            " does not fit into ", x.shape(), " with its padding");
   }
   // [n, g, 1, counts.., c, kernel..] * [1, g, m, 1.., c, kernel..], summed over channels and
   // kernel.
   const Tensor view = windows(padded, kernel, o.strides, o.dilations, counts);
-  Shape split{x.shape()[0], Dim(groups), Dim(1), each};
-  const Shape rest = view.shape().from(2);
-  split.insert(split.end(), rest.begin(), rest.end());
+  const Tensor grouped = overlap ? view : in_groups(view);
   Ints order{0, 1, 2};
   for (size_t i = 0; i < spatial; ++i) order.push_back(static_cast<int64_t>(4 + i));
   order.push_back(3);
   for (size_t i = 0; i < spatial; ++i) order.push_back(static_cast<int64_t>(4 + spatial + i));
-  const Tensor left = x.with(make_permute(make_reshape(view.node(), split), order));
+  const Tensor left = x.with(make_permute(grouped.node(), order));
   Shape filters{Dim(1), Dim(groups), made};
   filters.insert(filters.end(), spatial, Dim(1));
   filters.push_back(each);

@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "engine/computed_anew.h"
 #include "engine/realize.h"
 #include "engine/versions.h"
 #include "schedule/schedule.h"
@@ -120,6 +121,7 @@ Ref<const TensorProgram> compile_tensors(const Ref<Context>& context,
     if (program->outputs.back().bytes > 0) all.push_back(output.node());
   }
   if (all.empty()) return program;
+  const ComputedAnew anew(*context, all, placeholders);
   require_values(all, placeholders, variables);
   const std::vector<UOp> versions = pending_versions(*context, all, placeholders);
   part_equals(*context, memories_written(versions));

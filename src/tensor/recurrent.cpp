@@ -9,6 +9,7 @@
 #include "tensor/elementwise.h"
 #include "tensor/matmul.h"
 #include "tensor/movement.h"
+#include "tensor/promotion.h"
 #include "tensor/quantization.h"
 #include "tensor/recurrence.h"
 
@@ -107,8 +108,13 @@ Tensor projected(const Tensor& x, const RecurrentWeights& weights) {
   return weights.input_bias ? out + weights.input_bias : out;
 }
 
+// Cells of 16-bit floats compute in float32: a state is rounded once a step.
+Tensor widened(const Tensor& x) {
+  return cast(x, accumulator_dtype(x.dtype()));
+}
+
 RecurrentState rnn_step(const RecurrentCell& cell, const Tensor& input, const RecurrentState& s) {
-  const Tensor x = input + by_hidden(s.h, cell.weights);
+  const Tensor x = widened(input) + by_hidden(s.h, cell.weights);
   const Tensor& bias = cell.weights.hidden_bias;
   return {cell.apply(0, bias ? x + bias : x), Tensor()};
 }
@@ -123,7 +129,7 @@ RecurrentState gru_step(const RecurrentCell& cell, const Tensor& input, const Re
     taken.hidden = slice_axis(w.hidden, 0, 0, 2 * cell.hidden);
     if (w.hidden_bias) taken.hidden_bias = slice_axis(w.hidden_bias, 0, 0, 2 * cell.hidden);
   }
-  Tensor from_state = by_hidden(s.h, taken);
+  Tensor from_state = widened(by_hidden(s.h, taken));
   if (taken.hidden_bias) from_state = from_state + taken.hidden_bias;
   const auto both = [&](Gate gate) {
     return cell.apply(0, cell.part(input, gate) + cell.part(from_state, gate));
@@ -135,7 +141,8 @@ RecurrentState gru_step(const RecurrentCell& cell, const Tensor& input, const Re
     remembered = r * cell.part(from_state, Gate::New);
   } else {
     // One value that all rows of the product read: not computed anew by each of them.
-    remembered = by_rows(contiguous(r * s.h), cell.part(w.hidden, Gate::New, 0));
+    const Tensor kept = cast(r * s.h, s.h.dtype());
+    remembered = by_rows(contiguous(kept), cell.part(w.hidden, Gate::New, 0));
     if (w.hidden_bias) remembered = remembered + cell.part(w.hidden_bias, Gate::New);
   }
   const Tensor fresh = cell.apply(1, cell.part(input, Gate::New) + remembered);
@@ -144,7 +151,7 @@ RecurrentState gru_step(const RecurrentCell& cell, const Tensor& input, const Re
 
 RecurrentState lstm_step(const RecurrentCell& cell, const Tensor& input, const RecurrentState& s) {
   const RecurrentWeights& w = cell.weights;
-  Tensor x = input + by_hidden(s.h, w);
+  Tensor x = widened(input) + by_hidden(s.h, w);
   if (w.hidden_bias) x = x + w.hidden_bias;
   const auto opened = [&](Gate gate, int64_t peephole, const Tensor& state) {
     Tensor g = cell.part(x, gate);
@@ -161,15 +168,21 @@ RecurrentState lstm_step(const RecurrentCell& cell, const Tensor& input, const R
 
 RecurrentState stepped(const RecurrentCell& cell, const Tensor& input,
                        const RecurrentState& state) {
+  RecurrentState now;
   switch (cell.kind) {
     case RecurrentKind::Rnn:
-      return rnn_step(cell, input, state);
+      now = rnn_step(cell, input, state);
+      break;
     case RecurrentKind::Gru:
-      return gru_step(cell, input, state);
+      now = gru_step(cell, input, state);
+      break;
     case RecurrentKind::Lstm:
-      return lstm_step(cell, input, state);
+      now = lstm_step(cell, input, state);
+      now.c = cast(now.c, state.c.dtype());
+      break;
   }
-  return {};
+  now.h = cast(now.h, state.h.dtype());
+  return now;
 }
 
 void require_bias(const Tensor& bias, const char* name, int64_t size) {

@@ -87,6 +87,15 @@ TEST_F(ProductsTest, ZerosAroundConvolutionsAreNoChoices) {
   }
 }
 
+// What the taps of a window get from the filters of their group is summed in one kernel.
+TEST_F(ProductsTest, NothingIsStoredForEachTapOfConvolutionsInGroups) {
+  const Tensor x = input({4, 32, 16, 16}), w = input({8, 16, 5, 5});
+  const Window window = Window{}.with_groups(2);
+  for (const UOp& stored :
+       schedule_of_gradients(total_of_squares(conv(exp(x), w, Tensor(), window)), {x}).stored)
+    EXPECT_LE(elements_at_most(stored), 4 * 32 * 16 * 16) << to_string(shape_of(stored));
+}
+
 // Slices that are all of a value stand beside each other; nothing is padded and added.
 TEST_F(ProductsTest, SlicesOfAllAreConcatenated) {
   const Tensor x = input({4, 96}), w = input({96, 96});

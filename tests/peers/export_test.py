@@ -133,6 +133,7 @@ class Operations(Case):
     def test_larger_operators(self):
         x, w, b = floats(2, 4, 9, 9), floats(6, 2, 3, 3), floats(6)
         weights = [tiny.tensor(w), tiny.tensor(b)]
+        self.check(lambda t: t.conv(*weights, padding=([1, 0], [2, 1]), groups=2), x, wants=["Conv"])
         self.check(lambda t: t.conv(*weights, strides=[2, 1], padding=([1, 0], [2, 1]), groups=2), x, wants=["Conv"])
         self.check(lambda t: t.conv(tiny.tensor(floats(3, 4, 1, 1))), x, wants=["Conv"])
         self.check(lambda t: t.conv_transpose(tiny.tensor(floats(4, 3, 3, 3)), strides=[2, 2]), x)

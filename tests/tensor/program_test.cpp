@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "engine/backend.h"
+#include "tensor/alias.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
 #include "tensor/joining.h"
@@ -68,6 +69,60 @@ TEST_P(GraphProgram, AReshapedConcatenationIsStoredOnce) {
   often->set_input(0, make(in, {2, 3}));
   often->execute();
   for (size_t i = 0; i < 3; ++i) EXPECT_EQ(output(often, i), want) << i;
+}
+
+// What the graph of a step has of a parameter may have been looked at before it is compiled.
+TEST_P(GraphProgram, WhatWasComputedOfWhatItWritesIsComputedAnew) {
+  const Tensor x = input({3});
+  Tensor w = make({1, 2, 3});
+  Tensor twice = mul(w, scalar(2));
+  const Tensor y = mul(x, twice);
+  assign(w, add(w, x));
+  EXPECT_EQ(get(twice), (Floats{2, 4, 6}));
+  const Ref<TensorRun> run = run_of(compile({x}, {y, w}));
+  run->set_input(0, make({1, 1, 1}));
+  for (float f : {0.0f, 1.0f, 2.0f}) {
+    run->execute();
+    EXPECT_EQ(output(run, 0), (Floats{2 * f + 2, 2 * f + 4, 2 * f + 6}));
+  }
+  EXPECT_EQ(get(w), (Floats{4, 5, 6}));
+  EXPECT_EQ(get(twice), (Floats{2, 4, 6}));  // as it was
+}
+
+// What a step compares with is what was computed, where it was built on that or on a clone.
+TEST_P(GraphProgram, WhatWasKeptOfWhatItWritesStays) {
+  const Tensor x = input({2});
+  Tensor w = make({1, 2});
+  Tensor kept = mul(w, scalar(1));
+  EXPECT_EQ(get(kept), (Floats{1, 2}));
+  Tensor copied = tiny::clone(w);
+  const Tensor y = add(mul(sub(w, kept), x), sub(w, copied));
+  EXPECT_EQ(get(copied), (Floats{1, 2}));
+  assign(w, add(w, x));
+  const Ref<TensorRun> run = run_of(compile({x}, {y, w}));
+  run->set_input(0, make({1, 2}));
+  for (float f : {0.0f, 1.0f, 2.0f}) {
+    run->execute();
+    EXPECT_EQ(output(run, 0), (Floats{2 * f, 6 * f}));
+  }
+}
+
+// A value of a weight that has others by now cannot be computed again.
+TEST_P(GraphProgram, WhatIsMadeOfReplacedElementsStaysInMemory) {
+  const Tensor x = input({2});
+  Tensor w = make({1, 2}), scale = make({10, 20});
+  Tensor product = mul(w, scale);
+  const Tensor y = mul(product, x);
+  EXPECT_EQ(get(product), (Floats{10, 40}));
+  assign(scale, make({0, 0}));
+  EXPECT_EQ(get(scale), (Floats{0, 0}));
+  assign(w, add(w, x));
+  const Ref<TensorRun> run = run_of(compile({x}, {y, w}));
+  run->set_input(0, make({1, 2}));
+  for (int i = 0; i < 2; ++i) {
+    run->execute();
+    EXPECT_EQ(output(run, 0), (Floats{10, 80}));
+  }
 }
 
 TEST_P(GraphProgram, IsReplayedWithOtherInputs) {

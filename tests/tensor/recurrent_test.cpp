@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <functional>
 
 #include "tensor/elementwise.h"
@@ -225,6 +227,38 @@ TEST_P(Recurrent, ALayerIsItsStepsOneAfterTheOther) {
     s = recurrent_layer(kind, slice_axis(x, 0, t, t + 1), s, weights(n, 4)).last;
   expect_near(floats_of(layer.last.h), floats_of(s.h));
   expect_near(floats_of(layer.last.c), floats_of(s.c));
+}
+
+// Of bfloat16: with an input that goes through one-hot weights and none of the state, gates are the
+// input's elements.
+TEST_P(Recurrent, CellsOf16BitsRoundOnceAStep) {
+  const auto round = [](double x) {
+    return std::bit_cast<float>((std::bit_cast<uint32_t>(static_cast<float>(x)) + 0x7FFF +
+                                 (std::bit_cast<uint32_t>(static_cast<float>(x)) >> 16 & 1)) &
+                                0xFFFF0000);
+  };
+  Floats given;
+  for (const float v : numbers(64 * 4, 3)) given.push_back(round(v));
+  const auto narrow = [&](const Floats& values, const Ints& shape) {
+    return cast(floats(context_, values, shape), kBFloat16);
+  };
+  Floats eye(16);
+  for (size_t i = 0; i < 4; ++i) eye[i * 5] = 1;
+  RecurrentWeights w;
+  w.input = narrow(eye, {4, 4});
+  w.hidden = narrow(Floats(4), {4, 1});
+  const Tensor x = narrow(given, {1, 64, 4});
+  RecurrentOptions options;
+  options.order = GateOrder::PyTorch;
+  const RecurrentState state = initial_state(RecurrentKind::Lstm, x, 64, 1);
+  const RecurrentLayer out =
+      recurrent_layer(RecurrentKind::Lstm, x, state, w, options, false, Tensor());
+  const Floats got = floats_of(cast(out.y, kFloat32));
+  for (size_t row = 0; row < 64; ++row) {
+    const float* gates = &given[row * 4];
+    const double c = sigmoid_of(gates[0]) * std::tanh(gates[2]);
+    EXPECT_EQ(got[row], round(sigmoid_of(gates[3]) * std::tanh(c))) << row;
+  }
 }
 
 TEST(GateActivation, HasOnnxNamesAndNumbers) {

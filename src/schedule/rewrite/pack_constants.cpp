@@ -66,10 +66,14 @@ bool is_of_window(const UOp& operand, size_t axis) {
   return !at;
 }
 
+// A loop of fewer steps reads what they share hardly more often than a copy does.
+constexpr int64_t kLoopStepsMin = 4;
+
 // How a constant is read.
 struct Uses {
   double beside = 0;     // bytes of all constants
   bool in_scan = false;  // in each step of one
+  bool often = false;    // in many: what they share of memory is worth a copy in each run
 };
 
 // One operand of a contraction.
@@ -91,10 +95,13 @@ class Operand {
   // The operand made of a packed constant; none if it is no constant or would gain nothing.
   std::optional<UOp> packed(const UOp& other, const std::vector<uint8_t>& is_constant) {
     const auto stored = as_view(value_, is_constant);
-    if (!stored || stored->base.id() >= is_constant.size() || !is_constant[stored->base.id()] ||
-        !stored->view.offset.is_const())
-      return std::nullopt;
+    if (!stored || !stored->view.offset.is_const()) return std::nullopt;
+    const UOp& base = stored->base;
+    const bool is_fixed = base.id() < is_constant.size() && is_constant[base.id()];
+    if (!is_fixed && (!uses_.often || !has_memory(base))) return std::nullopt;
     if (!find_axes(stored->view, other)) return std::nullopt;
+    // Columns that lie side by side are read as they lie as fast as a copy of them.
+    if (!is_fixed && !contiguous_steps_) return std::nullopt;
     if (columns_axis_ == kNone || steps_ < 2) return std::nullopt;
     if (elements_ < (is_shared_ ? kElementsMin : lanes() * lanes())) return std::nullopt;
     // Lanes run along the steps.  What follows is then computed element by element: where the
@@ -423,6 +430,7 @@ ChangedGraph pack_constants(std::span<const UOp> roots, const Machine& target,
     if (now.op() != Op::ReduceAxis || now.reduce_arg().op != Op::Add) return now;
     const ScanLoop* body = bodies.of(node);
     uses.in_scan = body && !body->is_branch;
+    uses.often = uses.in_scan && upper_bound(body->count) >= kLoopStepsMin;
     const auto product = packed_product(now, target, is_constant, varies, uses);
     return product ? make_reduce(*product, Op::Add, now.reduce_arg().axes) : now;
   });

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "schedule/schedule.h"
 #include "shape/shape.h"
 #include "shape/view.h"
@@ -10,6 +12,7 @@
 #include "tensor/elementwise.h"
 #include "tensor/matmul.h"
 #include "tensor/movement.h"
+#include "tensor/recurrence.h"
 #include "tensor/value.h"
 #include "tensor/window.h"
 #include "tests/reference/reference.h"
@@ -30,11 +33,12 @@ class PackConstants : public testing::GraphTest {
     target.dots = kIntegerDots;
     return pack(t, target);
   }
-  static UOp pack(const Tensor& t, const Machine& target) {
+  // `knows` what memory holds: else nothing is a constant.
+  static UOp pack(const Tensor& t, const Machine& target, bool knows = true) {
     std::vector<uint8_t> is_constant(t.graph().id_limit());
     std::vector<uint8_t> varies(t.graph().id_limit());
     for (const UOp& u : topological({&t.node(), 1})) {
-      is_constant[u.id()] = has_memory(u) ? 1 : 0;
+      is_constant[u.id()] = knows && has_memory(u) ? 1 : 0;
       varies[u.id()] = u.op() == Op::Neg && u.dtype() == kFloat32 ? 1 : 0;
       for (const UOp& s : u.src()) varies[u.id()] |= varies[s.id()];
     }
@@ -224,6 +228,31 @@ TEST_F(PackConstants, ANarrowMatrixStaysNarrowWhereFewRowsReadIt) {
   const Tensor points = constant({128});
   EXPECT_EQ(packed(matmul(data({7, 64}), cast(byte, kFloat32) + points)),
             (std::vector<Ints>{{4, 64, 32}}));
+}
+
+TEST_F(PackConstants, WhatTheStepsOfALoopShareIsLaidOutBeforeIt) {
+  const auto packed_in_loop = [&](int64_t steps, const Tensor& shared) {
+    const Recurrence states{steps, {}, {data({5, 96})}, {}};
+    const Tensor last = recur(context_, states, [&](const RecurrenceStep& step) {
+                          return RecurrenceResult{{}, {matmul(step.state[0], shared)}};
+                        }).state[0];
+    const UOp out = pack(last, avx512_machine(), false);
+    const reference::Values want = reference::evaluate(last.node());
+    EXPECT_EQ(reference::evaluate(out).real, want.real);
+    std::vector<Ints> shapes;
+    for (const UOp& u : topological({&out, 1}))
+      if (u.op() == Op::Contiguous && shape_of(u).size() == 3)  // panels, no states
+        shapes.push_back(const_dims(shape_of(u)));
+    return shapes;
+  };
+  const Tensor turned = permute(constant({96, 96}), {1, 0});
+  EXPECT_EQ(packed_in_loop(8, turned), (std::vector<Ints>{{3, 96, 32}}));
+  EXPECT_TRUE(packed_in_loop(8, constant({96, 96})).empty()) << "columns lie side by side";
+  EXPECT_TRUE(packed_in_loop(2, turned).empty()) << "few steps";
+  const UOp alone = pack(matmul(data({5, 96}), turned), avx512_machine(), false);
+  EXPECT_TRUE(std::ranges::none_of(topological({&alone, 1}), [](const UOp& u) {
+    return u.op() == Op::Contiguous;
+  })) << "read once";
 }
 
 TEST_F(PackConstants, APackedConstantIsNotPackedAgain) {
