@@ -1,6 +1,7 @@
 // Rows of reductions and of what is made of them along an axis.  Sizes and dtypes of results with
 // out= are PyTorch's, computed by its own functions before these run.
 #include <ATen/WrapDimUtils.h>
+#include <c10/core/ScalarType.h>
 
 #include <algorithm>
 #include <cmath>
@@ -67,9 +68,13 @@ void extremum_along(Call& c) {  // self, dim[], keepdim
 template <tiny_reduce_op op>
 void extremum_of_all(Call& c) {
   const V a = c.value(0);
-  TORCH_CHECK(a.numel() > 0,
-              "max(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
+  TORCH_CHECK(a.numel() > 0, op == TINY_REDUCE_MAX ? "max" : "min",
+              "(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
               "reduction dim with the 'dim' argument.");
+  const at::Tensor& out = c.target(0);
+  TORCH_CHECK(!out.defined() || c10::canCast(c.tensor(0).scalar_type(), out.scalar_type()),
+              "result type ", c.tensor(0).scalar_type(),
+              " can't be cast to the desired output type ", out.scalar_type());
   c.give(0, extremum(op, a, axes_of({}, a.rank()), false));
 }
 template <tiny_reduce_op op>
@@ -266,7 +271,9 @@ constexpr Row kReductions[] = {
     {"amax.out", extremum_along<TINY_REDUCE_MAX>},
     {"amin.out", extremum_along<TINY_REDUCE_MIN>},
     {"max", extremum_of_all<TINY_REDUCE_MAX>},
+    {"max.unary_out", extremum_of_all<TINY_REDUCE_MAX>},
     {"min", extremum_of_all<TINY_REDUCE_MIN>},
+    {"min.unary_out", extremum_of_all<TINY_REDUCE_MIN>},
     {"any.out", truth_along<TINY_ANY>},
     {"any.dims_out", truth_along<TINY_ANY>},
     {"any.all_out", truth_of_all<TINY_ANY>},
