@@ -9,6 +9,7 @@
 
 #include "call.h"
 #include "checks.h"
+#include "reductions.h"
 
 namespace tiny_torch {
 
@@ -204,18 +205,11 @@ void softmax(Call& c) {  // self, dim, half_to_float
   if (a.rank() == 0) return c.give(0, full(a.dtype(), {}, is_log ? 0 : 1));
   c.give(0, softmax_of(a, axis, is_log));
 }
-// Zeros for rows of -inf alone.
 void safe_softmax(Call& c) {  // self, dim, dtype
   const V given = c.value(0);
   const tiny_dtype dtype = c.has(2) ? dtype_of(c.argument(2).toScalarType()) : given.dtype();
   const V a = cast(cast(given, dtype), wide(dtype));
-  if (a.numel() == 0) return c.give(0, cast(a, dtype));
-  const int64_t axis = at::maybe_wrap_dim(c.integer(1), a.rank());
-  const V top = a.rank() ? reduce(TINY_REDUCE_MAX, a, {&axis, 1}, true) : a;
-  const V shares = a.rank() ? softmax_of(a, axis, false) : full(a.dtype(), {}, 1);
-  const V is_empty =
-      compare(TINY_EQ, top, number(a.dtype(), -std::numeric_limits<double>::infinity()));
-  c.give(0, cast(where(is_empty, number(a.dtype(), 0), shares), dtype));
+  c.give(0, cast(tiny_torch::safe_softmax(a, at::maybe_wrap_dim(c.integer(1), a.rank())), dtype));
 }
 template <bool is_log>
 void softmax_backward(Call& c) {  // grad, output, dim, input_dtype
@@ -306,5 +300,14 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
 }
 
 }  // namespace
+
+Value safe_softmax(const Value& a, int64_t axis) {
+  if (a.numel() == 0) return a;
+  const V top = a.rank() ? reduce(TINY_REDUCE_MAX, a, {&axis, 1}, true) : a;
+  const V shares = a.rank() ? softmax_of(a, axis, false) : full(a.dtype(), {}, 1);
+  const V is_empty =
+      compare(TINY_EQ, top, number(a.dtype(), -std::numeric_limits<double>::infinity()));
+  return where(is_empty, number(a.dtype(), 0), shares);
+}
 
 }  // namespace tiny_torch

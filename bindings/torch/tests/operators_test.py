@@ -390,6 +390,33 @@ class Operators(unittest.TestCase):
         for x in (torch.tensor(-math.inf), torch.tensor(2.0), torch.zeros(2, 0)):
             self.assertEqual(torch.ops.aten._safe_softmax(x.to("tiny"), -1).tolist(), torch.ops.aten._safe_softmax(x, -1).tolist())
 
+    def test_attention_with_and_without_derivatives(self):
+        """Without, one value of the engine; with, PyTorch's operators, which have derivatives of any order: the same numbers."""
+        torch.manual_seed(3)
+        draw = torch.randn
+        rows = torch.rand(5, 7) < 0.5
+        rows[1] = False  # a query that may look at no key
+        for sizes, mask, options in (((2, 3), None, {}), ((3,), None, {"is_causal": True}), ((2, 3), rows, {}), ((2, 1), draw(5, 7), {"scale": 0.2}),
+                                     ((), None, {"scale": -0.3}), ((2, 3), draw(2, 3, 5, 7), {})):
+            for dtype, tolerance in (torch.float32, 1e-5), (torch.float16, 4e-3):
+                q, k, v = (draw(*sizes, *last).to(dtype) for last in ((5, 8), (7, 8), (7, 6)))
+                bias = mask if mask is None or mask.dtype == torch.bool else mask.to(dtype)
+                want = F.scaled_dot_product_attention(q, k, v, bias, **options)
+                q, k, v, there = (x if x is None else x.to("tiny") for x in (q, k, v, bias))
+                alone = F.scaled_dot_product_attention(q, k, v, there, **options)
+                slow = F.scaled_dot_product_attention(q.clone().requires_grad_(), k, v, there, **options)
+                with self.subTest(sizes=sizes, mask=mask is not None, dtype=dtype, **options):
+                    for got in alone, slow.detach():
+                        self.assertEqual((got.dtype, got.stride()), (dtype, want.contiguous().stride()))
+                        torch.testing.assert_close(got.cpu(), want, rtol=tolerance, atol=tolerance)
+        heads = F.scaled_dot_product_attention(draw(2, 4, 5, 8).to("tiny"), draw(2, 2, 7, 8).to("tiny"), draw(2, 2, 7, 8).to("tiny"), enable_gqa=True)
+        self.assertEqual(heads.shape, (2, 4, 5, 8))
+        x = draw(2, 5, 8).double()
+        call = lambda x: F.scaled_dot_product_attention(x, x, x)  # noqa: E731
+        self.assertTrue(torch.autograd.gradgradcheck(call, x[0, :3, :2].to("tiny").requires_grad_(), nondet_tol=1e-9))
+        torch.testing.assert_close(torch.func.vmap(call)(x.to("tiny")).cpu(), call(x))
+        torch.testing.assert_close(torch.func.jvp(call, (x.to("tiny"),), (x.to("tiny"),))[0].cpu(), call(x))
+
     def test_the_largest_of_unsigned_integers(self):
         most = 2**64 - 1
         for made in torch.empty(3, dtype=torch.uint64, device="tiny").fill_(most), torch.full((3,), most, dtype=torch.uint64, device="tiny"):
