@@ -67,6 +67,15 @@ class Found(unittest.TestCase):
         drawn = F.rrelu_(-torch.ones(100, device="tiny"), 0.1, 0.3, training=True)
         self.assertTrue(bool(((drawn <= -0.1) & (drawn >= -0.3)).all()) and len(drawn.unique()) > 50)
 
+    def test_what_is_dropped_lies_as_it_did(self):
+        for x in (torch.ones(2, 4, 3, device="tiny").mT, torch.ones(2, 3, 4, 5, device="tiny").to(memory_format=torch.channels_last)):
+            for training in (True, False):
+                made, mask = torch.native_dropout(x.requires_grad_(), 0.5, training)
+                slope, = torch.autograd.grad(made, x, torch.ones_like(made))
+                self.assertEqual((made.stride(), mask.stride(), slope.stride()), (x.stride(),) * 3)
+                self.assertTrue(torch.equal(made, mask * (2.0 if training else 1.0)))
+                self.assertTrue(torch.equal(slope, made))
+
     def test_products_of_bytes(self):
         a, b = torch.randint(-128, 128, (20, 16), dtype=torch.int8), torch.randint(-128, 128, (16, 8), dtype=torch.int8)
         got = torch._int_mm(a.to("tiny"), b.to("tiny"))
