@@ -100,7 +100,7 @@ const Tensor& resize_(const Tensor& self, at::IntArrayRef sizes,
     impl.empty_tensor_restride(*format);
   }
   if (fills_memory()) at::native::fill_resize_deterministic_(self, static_cast<int64_t>(held));
-  return self;
+  return self;  // NOLINT: what PyTorch's operator gives
 }
 
 Tensor& set_storage_at(Tensor& self, at::Storage source, int64_t offset, at::IntArrayRef sizes,
