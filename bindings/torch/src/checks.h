@@ -3,6 +3,7 @@
 
 #include <ATen/MemoryOverlap.h>
 #include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
 #include <c10/util/Exception.h>
 
 namespace tiny_torch {
@@ -21,6 +22,12 @@ inline void warn_of_repeats(const at::Tensor& self, const char* what) {
 inline void check_dtype_of_out(const at::Tensor& out, at::ScalarType wanted) {
   TORCH_CHECK(!out.defined() || out.scalar_type() == wanted, "Expected out tensor to have dtype ",
               c10::scalarTypeToTypeMeta(wanted), ", but got ", out.dtype(), " instead");
+}
+
+// -1: the current one.
+inline void check_index(c10::DeviceIndex index) {
+  TORCH_CHECK(index == 0 || index == -1,
+              "tiny: there is one device, tiny:0; got tiny:", int{index});
 }
 
 }  // namespace tiny_torch

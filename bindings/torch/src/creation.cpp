@@ -1,6 +1,7 @@
 // Rows that fill tensors: with a number, by a mask, with what depends on places, with random
 // numbers.
 #include <ATen/MemoryOverlap.h>
+#include <ATen/ops/empty_like.h>
 
 #include <cmath>
 #include <numbers>
@@ -299,13 +300,20 @@ void multinomial(Call& c) {  // self, num_samples, replacement, generator
                                 c.flag(2) ? 1 : 0, &out));
   c.give(0, V(out));
 }
+// A result that lies as `self` does.
+void give_like(Call& c, size_t index, const at::Tensor& self, const V& value) {
+  if (self.is_contiguous()) return c.give(index, value);
+  const at::Tensor made = at::empty_like(self, self.options().dtype(scalar_type_of(value.dtype())));
+  write(made, value);
+  c.give(index, made);
+}
 void dropout(Call& c) {  // self, p, train
   const V a = c.value(0);
   const double p = c.real(1);
   const bool is_training = !c.has(2) || c.flag(2);
   if (!is_training || p == 0) {
-    c.give(0, a);
-    c.give(1, full(TINY_BOOL, a.shape(), 1));
+    give_like(c, 0, c.tensor(0), a);
+    give_like(c, 1, c.tensor(0), full(TINY_BOOL, a.shape(), 1));
     return;
   }
   const V key = next_key(std::nullopt);
@@ -314,12 +322,13 @@ void dropout(Call& c) {  // self, p, train
   check(tiny_random_uniform(key.handle(), TINY_FLOAT32, sizes.data(), sizes.size(), &out));
   const V kept = compare(TINY_GE, V(out), number(TINY_FLOAT32, p));
   const V scale = number(a.dtype(), p == 1 ? 0 : 1 / (1 - p));
-  c.give(0, cast(kept, a.dtype()) * a * scale);
-  c.give(1, kept);
+  give_like(c, 0, c.tensor(0), cast(kept, a.dtype()) * a * scale);
+  give_like(c, 1, c.tensor(0), kept);
 }
 void dropout_backward(Call& c) {  // grad, mask, scale
   const V grad = c.value(0);
-  c.give(0, grad * cast(c.value(1), grad.dtype()) * number(grad.dtype(), c.real(2)));
+  give_like(c, 0, c.tensor(0),
+            grad * cast(c.value(1), grad.dtype()) * number(grad.dtype(), c.real(2)));
 }
 void check_deviations(const at::Tensor& deviations) {
   TORCH_CHECK(may_be_within(deviations, 0, INFINITY), "normal expects all elements of std >= 0.0");

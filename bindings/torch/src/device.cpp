@@ -8,6 +8,7 @@
 
 #include <chrono>
 
+#include "checks.h"
 #include "generator.h"
 #include "storage.h"
 
@@ -17,11 +18,6 @@ namespace {
 
 constexpr c10::DeviceType kType = c10::DeviceType::PrivateUse1;
 const c10::Device kDevice(kType, 0);
-
-void check_index(c10::DeviceIndex index) {
-  TORCH_CHECK(index == 0 || index == -1,
-              "tiny: there is one device, tiny:0; got tiny:", int{index});
-}
 
 struct Event {
   std::chrono::steady_clock::time_point at;

@@ -403,6 +403,7 @@ constexpr Row kWindows[] = {
     {"max_pool3d_with_indices", max_pool_both<3>},
     {"max_pool2d_with_indices_backward.grad_input", max_pool_backward<2>},
     {"max_pool3d_with_indices_backward", max_pool_backward<3>},
+    {"max_pool3d_with_indices_backward.grad_input", max_pool_backward<3>},
     {"avg_pool2d.out", average_pool_of<2>},
     {"avg_pool3d.out", average_pool_of<3>},
     {"avg_pool2d_backward.grad_input", average_pool_backward<2>},

@@ -144,6 +144,7 @@ V positions_of(const V& flags) {  // of what is true, row-major, [n, rank]
   return from_data(TINY_INT64, sizes, found.data(), found.size() * sizeof(int64_t));
 }
 void nonzero(Call& c) {
+  check_dtype_of_out(c.target(0), at::kLong);
   c.give(0, positions_of(c.value(0)));
 }
 void select_by_mask(Call& c) {  // self, mask
@@ -500,6 +501,7 @@ constexpr Row kPositions[] = {
     {"index_select.out", select_rows},
     {"gather.out", gather_along},
     {"nonzero", nonzero},
+    {"nonzero.out", nonzero},
     {"masked_select", select_by_mask},
     {"masked_select.out", select_by_mask},
     {"take", take},

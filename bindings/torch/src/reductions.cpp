@@ -1,6 +1,7 @@
 // Rows of reductions and of what is made of them along an axis.  Sizes and dtypes of results with
 // out= are PyTorch's, computed by its own functions before these run.
 #include <ATen/WrapDimUtils.h>
+#include <c10/core/ScalarType.h>
 
 #include <algorithm>
 #include <cmath>
@@ -8,6 +9,7 @@
 
 #include "call.h"
 #include "checks.h"
+#include "reductions.h"
 
 namespace tiny_torch {
 
@@ -67,9 +69,13 @@ void extremum_along(Call& c) {  // self, dim[], keepdim
 template <tiny_reduce_op op>
 void extremum_of_all(Call& c) {
   const V a = c.value(0);
-  TORCH_CHECK(a.numel() > 0,
-              "max(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
+  TORCH_CHECK(a.numel() > 0, op == TINY_REDUCE_MAX ? "max" : "min",
+              "(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
               "reduction dim with the 'dim' argument.");
+  const at::Tensor& out = c.target(0);
+  TORCH_CHECK(!out.defined() || c10::canCast(c.tensor(0).scalar_type(), out.scalar_type()),
+              "result type ", c.tensor(0).scalar_type(),
+              " can't be cast to the desired output type ", out.scalar_type());
   c.give(0, extremum(op, a, axes_of({}, a.rank()), false));
 }
 template <tiny_reduce_op op>
@@ -199,18 +205,11 @@ void softmax(Call& c) {  // self, dim, half_to_float
   if (a.rank() == 0) return c.give(0, full(a.dtype(), {}, is_log ? 0 : 1));
   c.give(0, softmax_of(a, axis, is_log));
 }
-// Zeros for rows of -inf alone.
 void safe_softmax(Call& c) {  // self, dim, dtype
   const V given = c.value(0);
   const tiny_dtype dtype = c.has(2) ? dtype_of(c.argument(2).toScalarType()) : given.dtype();
   const V a = cast(cast(given, dtype), wide(dtype));
-  if (a.numel() == 0) return c.give(0, cast(a, dtype));
-  const int64_t axis = at::maybe_wrap_dim(c.integer(1), a.rank());
-  const V top = a.rank() ? reduce(TINY_REDUCE_MAX, a, {&axis, 1}, true) : a;
-  const V shares = a.rank() ? softmax_of(a, axis, false) : full(a.dtype(), {}, 1);
-  const V is_empty =
-      compare(TINY_EQ, top, number(a.dtype(), -std::numeric_limits<double>::infinity()));
-  c.give(0, cast(where(is_empty, number(a.dtype(), 0), shares), dtype));
+  c.give(0, cast(tiny_torch::safe_softmax(a, at::maybe_wrap_dim(c.integer(1), a.rank())), dtype));
 }
 template <bool is_log>
 void softmax_backward(Call& c) {  // grad, output, dim, input_dtype
@@ -266,7 +265,9 @@ constexpr Row kReductions[] = {
     {"amax.out", extremum_along<TINY_REDUCE_MAX>},
     {"amin.out", extremum_along<TINY_REDUCE_MIN>},
     {"max", extremum_of_all<TINY_REDUCE_MAX>},
+    {"max.unary_out", extremum_of_all<TINY_REDUCE_MAX>},
     {"min", extremum_of_all<TINY_REDUCE_MIN>},
+    {"min.unary_out", extremum_of_all<TINY_REDUCE_MIN>},
     {"any.out", truth_along<TINY_ANY>},
     {"any.dims_out", truth_along<TINY_ANY>},
     {"any.all_out", truth_of_all<TINY_ANY>},
@@ -299,5 +300,14 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
 }
 
 }  // namespace
+
+Value safe_softmax(const Value& a, int64_t axis) {
+  if (a.numel() == 0) return a;
+  const V top = a.rank() ? reduce(TINY_REDUCE_MAX, a, {&axis, 1}, true) : a;
+  const V shares = a.rank() ? softmax_of(a, axis, false) : full(a.dtype(), {}, 1);
+  const V is_empty =
+      compare(TINY_EQ, top, number(a.dtype(), -std::numeric_limits<double>::infinity()));
+  return where(is_empty, number(a.dtype(), 0), shares);
+}
 
 }  // namespace tiny_torch

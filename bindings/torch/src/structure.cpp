@@ -8,10 +8,12 @@
 #include <ATen/native/Resize.h>
 #include <ATen/native/ResizeCommon.h>
 #include <ATen/native/TensorFactories.h>
+#include <torch/csrc/autograd/variable.h>
 #include <torch/library.h>
 
 #include <string>
 
+#include "checks.h"
 #include "computed.h"
 #include "storage.h"
 
@@ -31,6 +33,11 @@ at::ScalarType made_type(std::optional<at::ScalarType> type, std::optional<at::L
   return made;
 }
 
+void check_memory(std::optional<at::Device> device, std::optional<bool> pin) {
+  if (device) check_index(device->index());
+  TORCH_CHECK(!pin.value_or(false), "Only dense CPU tensors can be pinned");
+}
+
 // Complex numbers as they lie in memory, pairs of floats on one more axis, conjugated or not: all
 // that the engine sees of them.
 Tensor pairs_of(const Tensor& complex) {
@@ -48,17 +55,17 @@ Tensor filled(Tensor made) {
 }
 
 Tensor empty(at::IntArrayRef sizes, std::optional<at::ScalarType> type,
-             std::optional<at::Layout> layout, std::optional<at::Device>, std::optional<bool> pin,
-             std::optional<at::MemoryFormat> format) {
-  TORCH_CHECK(!pin.value_or(false), "Only dense CPU tensors can be pinned");
+             std::optional<at::Layout> layout, std::optional<at::Device> device,
+             std::optional<bool> pin, std::optional<at::MemoryFormat> format) {
+  check_memory(device, pin);
   return filled(at::detail::empty_generic(sizes, allocator(), kKeys,
                                           made_type(type, layout, "empty"), format));
 }
 
 Tensor empty_strided(at::IntArrayRef sizes, at::IntArrayRef strides,
                      std::optional<at::ScalarType> type, std::optional<at::Layout> layout,
-                     std::optional<at::Device>, std::optional<bool> pin) {
-  TORCH_CHECK(!pin.value_or(false), "Only dense CPU tensors can be pinned");
+                     std::optional<at::Device> device, std::optional<bool> pin) {
+  check_memory(device, pin);
   return filled(at::detail::empty_strided_generic(sizes, strides, allocator(), kKeys,
                                                   made_type(type, layout, "empty_strided")));
 }
@@ -93,7 +100,7 @@ const Tensor& resize_(const Tensor& self, at::IntArrayRef sizes,
     impl.empty_tensor_restride(*format);
   }
   if (fills_memory()) at::native::fill_resize_deterministic_(self, static_cast<int64_t>(held));
-  return self;
+  return self;  // NOLINT: what PyTorch's operator gives
 }
 
 Tensor& set_storage_at(Tensor& self, at::Storage source, int64_t offset, at::IntArrayRef sizes,
@@ -243,6 +250,19 @@ at::Scalar local_scalar_dense(const Tensor& self) {
   return host.item();
 }
 
+// The same object with the memory, the sizes and the device of another: what assigning `data` does
+// between devices whose tensors PyTorch takes for one kind, of which this is none.
+void become(const Tensor& self, const Tensor& other) {
+  TORCH_CHECK(self.is_leaf() && self.layout() == other.layout(),
+              "tiny: a parameter that moves is a leaf, and of one layout");
+  if (auto* const meta = torch::autograd::impl::get_autograd_meta(self)) {
+    // What adds up gradients has the device where it did.
+    const std::lock_guard guard(meta->mutex_);
+    meta->grad_accumulator_.reset();
+  }
+  self.unsafeGetTensorImpl()->shallow_copy_from(other.getIntrusivePtr());
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("empty.memory_format", TORCH_FN(empty));
   m.impl("empty_strided", TORCH_FN(empty_strided));
@@ -278,6 +298,7 @@ TORCH_LIBRARY_IMPL(aten, Conjugate, m) {
 TORCH_LIBRARY(tiny, m) {
   m.def("flush() -> ()", [] { flush(); });
   m.def("flush_count() -> int", [] { return flush_count(); });
+  m.def("become(Tensor self, Tensor other) -> ()", become);
   m.def("memory_used() -> int", [] {
     int64_t launches = 0;
     int64_t used = 0;

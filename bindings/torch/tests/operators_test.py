@@ -269,6 +269,17 @@ class Operators(unittest.TestCase):
             self.assertEqual(x.to("tiny").to(dtype).view(4, -1).t()[1:3, 2:].contiguous().float().tolist(),
                              x.to(dtype).view(4, -1).t()[1:3, 2:].float().tolist())
 
+    def compare_errors(self, calls, seen):
+        """Of what each call raises, `seen` is on the device what it is on the CPU."""
+        for name, call in calls.items():
+            with self.subTest(name=name):
+                found = []
+                for device in ("cpu", "tiny"):
+                    with self.assertRaises(Exception) as raised:
+                        call(lambda x: x.to(device))
+                    found.append(seen(raised.exception))
+                self.assertEqual(*found)
+
     def test_what_pytorch_refuses(self):
         """Programs see the CPU's errors: of dtypes, sizes, places, and of results that share elements with what they are of."""
         def overlapping(call):
@@ -277,7 +288,7 @@ class Operators(unittest.TestCase):
                 return call(x[1:], x[:-1])
             return refused
         flags = torch.tensor([True, False, True])
-        for name, call in {
+        self.compare_errors({
             "bool - bool": lambda make: make(flags) - make(flags), "1 - bool": lambda make: 1 - make(flags),
             "float - bool": lambda make: make(torch.ones(3)) - make(flags), "-bool": lambda make: -make(flags),
             "alpha": lambda make: torch.add(make(torch.arange(3)), make(torch.arange(3)), alpha=0.5),
@@ -319,30 +330,17 @@ class Operators(unittest.TestCase):
             "place": lambda make: make(torch.zeros(3)).take(make(torch.tensor([3]))),
             "deviation": lambda make: torch.normal(make(torch.zeros(2)), make(torch.tensor([1.0, -1.0]))),
             "deviations": lambda make: torch.normal(0.0, make(torch.tensor([1.0, -1.0]))),
-        }.items():
-            with self.subTest(name=name):
-                with self.assertRaises(Exception) as want:
-                    call(lambda x: x)
-                with self.assertRaises(Exception) as got:
-                    call(lambda x: x.to("tiny"))
-                self.assertEqual((type(got.exception), str(got.exception).split("\n")[0]),
-                                 (type(want.exception), str(want.exception).split("\n")[0]))
+        }, lambda error: (type(error), str(error).split("\n")[0]))
 
     def test_types_of_what_pytorch_refuses(self):
         """Where the words name the CPU's kernel, or are of no use, the exception's type alone is the CPU's."""
-        for name, call in {
+        self.compare_errors({
             "bits of floats": lambda make: make(torch.ones(2)) & make(torch.ones(2)),
             "bits of a float": lambda make: make(torch.ones(2, dtype=torch.int32)) | make(torch.ones(2)),
             "shifted floats": lambda make: make(torch.ones(2)) << make(torch.ones(2)),
             "counted floats": lambda make: make(torch.zeros(3)).bincount(),
             "probability": lambda make: torch.bernoulli(make(torch.tensor([0.5, 2.0]))),
-        }.items():
-            with self.subTest(name=name):
-                with self.assertRaises(Exception) as want:
-                    call(lambda x: x)
-                with self.assertRaises(Exception) as got:
-                    call(lambda x: x.to("tiny"))
-                self.assertIs(type(got.exception), type(want.exception))
+        }, type)
 
     def test_ignored_targets_are_no_classes(self):
         for target, ignored in ((-100, -100), (7, 7), (-1, -1)):
@@ -392,6 +390,33 @@ class Operators(unittest.TestCase):
         for x in (torch.tensor(-math.inf), torch.tensor(2.0), torch.zeros(2, 0)):
             self.assertEqual(torch.ops.aten._safe_softmax(x.to("tiny"), -1).tolist(), torch.ops.aten._safe_softmax(x, -1).tolist())
 
+    def test_attention_with_and_without_derivatives(self):
+        """Without, one value of the engine; with, PyTorch's operators, which have derivatives of any order: the same numbers."""
+        torch.manual_seed(3)
+        draw = torch.randn
+        rows = torch.rand(5, 7) < 0.5
+        rows[1] = False  # a query that may look at no key
+        for sizes, mask, options in (((2, 3), None, {}), ((3,), None, {"is_causal": True}), ((2, 3), rows, {}), ((2, 1), draw(5, 7), {"scale": 0.2}),
+                                     ((), None, {"scale": -0.3}), ((2, 3), draw(2, 3, 5, 7), {})):
+            for dtype, tolerance in (torch.float32, 1e-5), (torch.float16, 4e-3):
+                q, k, v = (draw(*sizes, *last).to(dtype) for last in ((5, 8), (7, 8), (7, 6)))
+                bias = mask if mask is None or mask.dtype == torch.bool else mask.to(dtype)
+                want = F.scaled_dot_product_attention(q, k, v, bias, **options)
+                q, k, v, there = (x if x is None else x.to("tiny") for x in (q, k, v, bias))
+                alone = F.scaled_dot_product_attention(q, k, v, there, **options)
+                slow = F.scaled_dot_product_attention(q.clone().requires_grad_(), k, v, there, **options)
+                with self.subTest(sizes=sizes, mask=mask is not None, dtype=dtype, **options):
+                    for got in alone, slow.detach():
+                        self.assertEqual((got.dtype, got.stride()), (dtype, want.contiguous().stride()))
+                        torch.testing.assert_close(got.cpu(), want, rtol=tolerance, atol=tolerance)
+        heads = F.scaled_dot_product_attention(draw(2, 4, 5, 8).to("tiny"), draw(2, 2, 7, 8).to("tiny"), draw(2, 2, 7, 8).to("tiny"), enable_gqa=True)
+        self.assertEqual(heads.shape, (2, 4, 5, 8))
+        x = draw(2, 5, 8).double()
+        call = lambda x: F.scaled_dot_product_attention(x, x, x)  # noqa: E731
+        self.assertTrue(torch.autograd.gradgradcheck(call, x[0, :3, :2].to("tiny").requires_grad_(), nondet_tol=1e-9))
+        torch.testing.assert_close(torch.func.vmap(call)(x.to("tiny")).cpu(), call(x))
+        torch.testing.assert_close(torch.func.jvp(call, (x.to("tiny"),), (x.to("tiny"),))[0].cpu(), call(x))
+
     def test_the_largest_of_unsigned_integers(self):
         most = 2**64 - 1
         for made in torch.empty(3, dtype=torch.uint64, device="tiny").fill_(most), torch.full((3,), most, dtype=torch.uint64, device="tiny"):
@@ -414,34 +439,6 @@ class Operators(unittest.TestCase):
                 torch.add(x, 1, out=torch.empty(2, 3, dtype=torch.int64, device=device))
             torch.sum(x, 1, out=out.resize_(2))
             self.assertEqual(out.tolist(), x.sum(1).tolist())
-
-
-class Found(unittest.TestCase):
-    """What PyTorch's own suites and database found."""
-
-    def test_runs_of_equal_slices(self):
-        x = torch.tensor([[[1, 1], [1, 1], [2, 3]], [[1, 1], [1, 1], [2, 2]]])
-        for given in (x, x.transpose(0, 2)):
-            for dim in range(3):
-                want = torch.unique_consecutive(given, True, True, dim)
-                got = torch.unique_consecutive(given.to("tiny"), True, True, dim)
-                for result, expected in zip(got, want):
-                    self.assertTrue(torch.equal(result.cpu(), expected))
-
-    def test_what_is_written_shares_nothing_with_places_and_values(self):
-        places = torch.tensor([2, 1, 0], device="tiny")
-        values = torch.rand(6, device="tiny")
-        for write in (lambda: places.index_fill_(0, places, 0), lambda: places.index_put_((places,), places.clone()),
-                      lambda: places.put_(places, places.clone()), lambda: places.put_(places.clone(), places),
-                      lambda: values.put_(places, values[:3]), lambda: torch.rand(1, device="tiny").expand(6).put_(places, values[:3])):
-            with self.assertRaisesRegex(RuntimeError, "unsupported operation"):
-                write()
-        self.assertEqual(places.tolist(), [2, 1, 0])
-
-    def test_grids_that_do_not_fit(self):
-        for grid, words in (((2, 4, 4, 2), "same batch size"), ((1, 4, 4, 3), "size 2 in last dimension"), ((1, 4, 4, 4, 3), "4D input")):
-            with self.assertRaisesRegex(RuntimeError, words):
-                torch.grid_sampler_2d(torch.ones(1, 2, 3, 3, device="tiny"), torch.ones(*grid, device="tiny"), 0, 0, False)
 
 
 if __name__ == "__main__":

@@ -162,6 +162,34 @@ def rrelu_with_noise(self, noise, lower=1 / 8, upper=1 / 3, training=False, gene
     return self * noise
 
 
+def rrelu_with_noise_out(self, noise, lower=1 / 8, upper=1 / 3, training=False, generator=None, *, out):
+    made = rrelu_with_noise(self, noise, lower, upper, training, generator)
+    return (out if out.shape == made.shape else out.resize_(made.shape)).copy_(made)
+
+
+def rrelu_with_noise_(self, noise, lower=1 / 8, upper=1 / 3, training=False, generator=None):
+    return self.copy_(rrelu_with_noise(self, noise, lower, upper, training, generator))
+
+
+def assert_now(self, message="Expected Tensor with single nonzero value, but got zero"):
+    """Somebody looks: here and now."""
+    if not self:
+        raise RuntimeError(message)
+
+
+def int_mm(self, other):
+    torch._check(self.dim() == 2 and other.dim() == 2 and self.shape[1] == other.shape[0],
+                 lambda: f"_int_mm: expected matrices of bytes that fit, got {list(self.shape)} and {list(other.shape)}")
+    torch._check(self.dtype in (torch.int8, torch.uint8) and other.dtype == torch.int8,
+                 lambda: f"_int_mm: expected int8 (or uint8 on the left), got {self.dtype} and {other.dtype}")
+    return self.int() @ other.int()
+
+
+def int_mm_out(self, other, *, out):
+    made = int_mm(self, other)
+    return (out if out.shape == made.shape else out.resize_(made.shape)).copy_(made)
+
+
 def multi_margin_loss_backward(grad_output, self, target, p, margin, weight=None, reduction=1):
     rows, place = torch.atleast_2d(self), target.reshape(-1, 1)
     beyond = (margin - rows.gather(1, place) + rows).clamp(min=0)
@@ -200,6 +228,12 @@ def register(library):
         "kaiser_window.periodic": kaiser_window,
         "kaiser_window.beta": kaiser_window,
         "rrelu_with_noise": rrelu_with_noise,
+        "rrelu_with_noise.out": rrelu_with_noise_out,
+        "rrelu_with_noise_": rrelu_with_noise_,
+        "_assert_async": assert_now,
+        "_assert_async.msg": assert_now,
+        "_int_mm": int_mm,
+        "_int_mm.out": int_mm_out,
         "_weight_norm_interface_backward": torch.ops.aten._weight_norm_differentiable_backward.default,
     }.items():
         library.impl(name, function, "PrivateUse1")

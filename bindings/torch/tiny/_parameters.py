@@ -1,7 +1,8 @@
 """Modules on their way to the device and back: their parameters stay the objects that they are.
 
-PyTorch gives a parameter another tensor where both devices have tensors of one kind, so that layers that share it still do
-and an optimiser has it.  Where one device is this one it would put a new parameter into each layer instead.
+PyTorch gives a parameter other memory where both devices have tensors of one kind, so that layers that share it still do,
+an optimiser has it, and so does a script that keeps it in a list.  Where one device is this one it would put a new
+parameter into each layer instead.
 """
 
 import functools
@@ -9,25 +10,18 @@ import functools
 import torch
 
 
-def _keeping(fn):
-    """What moves a tensor, for parameters: the same object with the tensor that was moved."""
+def _keeping(fn, module):
+    """What moves a tensor; the module's parameters and their gradients become what was made of them."""
+    kept = [one for p in module.parameters() for one in (p, p.grad) if one is not None]
+    kept = {id(one): one for one in kept}  # who keeps it: a name of an object is its own as long as that is there
+
     def move(tensor):
         moved = fn(tensor)
-        if not isinstance(tensor, torch.nn.Parameter) or "tiny" not in (tensor.device.type, moved.device.type):
+        is_wrapped = type(moved).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__
+        if id(tensor) not in kept or tensor.device.type == moved.device.type or "tiny" not in (tensor.device.type, moved.device.type) or is_wrapped:
             return moved
-        if type(moved).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__ or torch._has_compatible_shallow_copy_type(tensor, moved):
-            return moved
-        grad, tensor.grad = tensor.grad, None
-        other = torch.nn.Parameter(moved, tensor.requires_grad)
-        other.__class__ = type(tensor)
-        other.__dict__.update(tensor.__dict__)
-        try:
-            torch.utils.swap_tensors(tensor, other)
-        except RuntimeError:  # someone else has the tensor itself
-            tensor.grad = grad
-            return moved
-        if grad is not None:
-            tensor.grad = fn(grad)
+        with torch._C.DisableTorchFunctionSubclass():  # parameters without sizes yet refuse operators
+            torch.ops.tiny.become(tensor, moved)
         return tensor
     move.keeps = True
     return move
@@ -38,5 +32,6 @@ def keep():
 
     @functools.wraps(original)
     def _apply(self, fn, recurse=True):
-        return original(self, fn if getattr(fn, "keeps", False) else _keeping(fn), recurse)
+        is_as_it_is = getattr(fn, "keeps", False) or torch.__future__.get_overwrite_module_params_on_conversion()
+        return original(self, fn if is_as_it_is else _keeping(fn, self), recurse)
     torch.nn.Module._apply = _apply
