@@ -43,8 +43,8 @@ Tensors whole(const Call& c, const Tensor& y, size_t i) {
   return {quantize(y, parameters(c, i), c.in(0).dtype())};
 }
 
-// The same of sums, products and windows' means, which round behind the zero point: a half is another
-// integer where that is odd.
+// The same of sums, products and windows' means, which round behind the zero point: a half is
+// another integer where that is odd.
 Tensors whole_behind_zero(const Call& c, const Tensor& y, size_t i) {
   const QuantizationParameters p = parameters(c, i);
   const Tensor scaled = over_scale(y, p, p.scale.dtype());

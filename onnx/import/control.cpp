@@ -256,7 +256,8 @@ Values counted_loop(Call& c, const Loop& loop) {
   if (!made && is_few)
     c.importer().attempt([&] { made = loop_of_branches(c, loop, most); }, failure);
   if (made) return *made;
-  // Rounds of any kind, once it is known how many there can be, and of each whether another follows.
+  // Rounds of any kind, once it is known how many there can be, and of each whether another
+  // follows.
   const auto rounds = c.has(0) ? asked(c, c.in(0)) : INT64_MAX;
   const auto begins = c.has(1) ? asked(c, c.in(1)) : 1;
   if (!rounds || !begins) c.unsupported(failure);
