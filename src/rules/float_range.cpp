@@ -77,8 +77,10 @@ class Ranges {
     Range src[3];
     const bool chooses = u.op() == Op::Where;
     if (!has(u.op(), kElementwise) || u.src().size() > 3) return {};
-    for (size_t i = chooses ? 1 : 0; i < u.src().size(); ++i)
-      if (!(src[i] = of(u.src(i)))) return {};
+    for (size_t i = chooses ? 1 : 0; i < u.src().size(); ++i) {
+      src[i] = of(u.src(i));
+      if (!src[i]) return {};
+    }
     return result(u.op(), src);
   }
 
