@@ -83,7 +83,9 @@ std::vector<InferredOutput> LoadedModel::inferred_outputs(const Ref<Context>& as
       outputs.push_back({kind_of(value), value.is_plain() ? value.tensor : Tensor()});
     return outputs;
   } catch (const Error& e) {
+    // Or about sizes that are none of these Variables' (1): whoever runs it is told.
     const bool is_about_the_model = e.status() == Status::Unsupported ||
+                                    e.status() == Status::InvalidModel ||
                                     e.status() == Status::Shape || e.status() == Status::Index;
     if (!is_about_the_model) throw;
     return {};

@@ -43,11 +43,20 @@ Tensors whole(const Call& c, const Tensor& y, size_t i) {
   return {quantize(y, parameters(c, i), c.in(0).dtype())};
 }
 
+// The same of sums, products and windows' means, which round behind the zero point: a half is
+// another integer where that is odd.
+Tensors whole_behind_zero(const Call& c, const Tensor& y, size_t i) {
+  const QuantizationParameters p = parameters(c, i);
+  const Tensor scaled = over_scale(y, p, p.scale.dtype());
+  return {quantized(p.zero ? scaled + cast(p.zero, scaled.dtype()) : scaled, Tensor(),
+                    c.in(0).dtype())};
+}
+
 Tensors import_add(Call& c) {
-  return whole(c, real(c, 0) + real(c, 3), 6);
+  return whole_behind_zero(c, real(c, 0) + real(c, 3), 6);
 }
 Tensors import_mul(Call& c) {
-  return whole(c, real(c, 0) * real(c, 3), 6);
+  return whole_behind_zero(c, real(c, 0) * real(c, 3), 6);
 }
 Tensors import_sigmoid(Call& c) {
   return whole(c, sigmoid(real(c, 0)), 3);
@@ -98,14 +107,12 @@ Tensor in_layout(const Call& c, const Tensor& x, const Make& make) {
 }
 
 Tensors import_average_pool(Call& c) {
-  return whole(c,
-               in_layout(c, real(c, 0),
-                         [&](const Tensor& x) {
-                           Window w = pool_window(c, x);
-                           w.count_include_pad = c.flag("count_include_pad", false);
-                           return avg_pool(x, w);
-                         }),
-               3);
+  const Tensor means = in_layout(c, real(c, 0), [&](const Tensor& x) {
+    Window w = pool_window(c, x);
+    w.count_include_pad = c.flag("count_include_pad", false);
+    return avg_pool(x, w);
+  });
+  return whole_behind_zero(c, means, 3);
 }
 
 Tensors import_global_average_pool(Call& c) {

@@ -237,7 +237,14 @@ Values loop_of_branches(Call& c, const Loop& loop, int64_t most) {
   return state;
 }
 
-Values unrolled_loop(Call& c, const Loop& loop, int64_t rounds);
+Values unrolled_loop(Call& c, const Loop& loop, int64_t rounds, const std::string& refused = {});
+
+// What an integer or a bool is, or is for the run that asks.
+std::optional<int64_t> asked(Call& c, const Tensor& one) {
+  if (c.is_known(one)) return static_cast<int64_t>(c.number_of(one, "what it goes on by"));
+  const auto found = c.importer().decided(cast(reshape(one, Shape()), kInt64));
+  return found ? std::optional(integers_of(*found).at(0)) : std::nullopt;
+}
 
 // A loop whose rounds the run counts.
 Values counted_loop(Call& c, const Loop& loop) {
@@ -249,11 +256,12 @@ Values counted_loop(Call& c, const Loop& loop) {
   if (!made && is_few)
     c.importer().attempt([&] { made = loop_of_branches(c, loop, most); }, failure);
   if (made) return *made;
-  // Rounds of any kind, once their number is known.
-  if (c.has(0) && !c.known(0) && (!c.has(1) || c.known(1)))
-    if (const auto rounds = c.importer().decided(reshape(c.in(0), Shape())))
-      return unrolled_loop(c, loop, c.has(1) && c.integer(1) == 0 ? 0 : integers_of(*rounds).at(0));
-  c.unsupported(failure);
+  // Rounds of any kind, once it is known how many there can be, and of each whether another
+  // follows.
+  const auto rounds = c.has(0) ? asked(c, c.in(0)) : INT64_MAX;
+  const auto begins = c.has(1) ? asked(c, c.in(1)) : 1;
+  if (!rounds || !begins) c.unsupported(failure);
+  return unrolled_loop(c, loop, *begins == 0 ? 0 : *rounds, failure);
 }
 
 // A loop of more rounds than are unrolled; none where its body needs to know of its round what only
@@ -275,8 +283,9 @@ Tensor none_of(const Tensor& one) {
   return full_bits(one.context_ref(), one.dtype(), shape, 0);
 }
 
-// Each round a copy of the body, as long as the conditions are known.
-Values unrolled_loop(Call& c, const Loop& loop, int64_t rounds) {
+// Each round a copy of the body, as long as the conditions are known, or (`refused`: why it can be
+// no loop that the run counts) can be asked.
+Values unrolled_loop(Call& c, const Loop& loop, int64_t rounds, const std::string& refused) {
   Values state = state_before(c, loop);
   std::vector<Tensors> scanned(loop.scanned);
   Values like(loop.scanned);
@@ -288,8 +297,11 @@ Values unrolled_loop(Call& c, const Loop& loop, int64_t rounds) {
                     " where each is different or may be the last");
     const Tensor number = full_bits(c.context(), kInt64, {}, static_cast<uint64_t>(round));
     const LoopRound made = one_round(c, loop, number, state);
-    if (round >= kRoundsMax || !c.is_known(made.condition)) return counted_loop(c, loop);
-    goes_on = c.number_of(made.condition, "the condition of its body") != 0;
+    const bool is_known = round < kRoundsMax && c.is_known(made.condition);
+    if (!is_known && refused.empty()) return counted_loop(c, loop);
+    const auto follows = asked(c, made.condition);
+    if (!follows) c.unsupported(refused);
+    goes_on = *follows != 0;
     state = made.state;
     like = made.scanned;
     for (size_t i = 0; i < scanned.size(); ++i) scanned[i].push_back(made.scanned[i].tensor);

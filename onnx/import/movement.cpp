@@ -94,6 +94,14 @@ Tensors reshape_as_found(Call& c, Shape shape, bool allow_zero) {
   return {reshaped_as_said(c, x, shape)};
 }
 
+// The product of the sizes that are neither 0 nor open.
+tiny::Dim product_of_others(const Shape& shape) {
+  tiny::Dim all = 1;
+  for (const tiny::Dim& size : shape)
+    if (!size.is(0) && !size.is(-1)) all = all * size;
+  return all;
+}
+
 // 0 keeps a size unless `allow_zero`; one -1 takes what is left.
 Tensors reshape_as_asked(Call& c, Shape shape, bool allow_zero) {
   const Tensor& x = c.in(0);
@@ -116,11 +124,16 @@ Tensors reshape_as_asked(Call& c, Shape shape, bool allow_zero) {
   }
   if (open >= 0) {
     const tiny::Dim count = product(from);
-    const auto exact = divide_exactly(count, rest);
+    auto exact = rest.is(0) && !count.is(0) ? std::nullopt : divide_exactly(count, rest);
+    // Beside a 0, of a batch without pictures, it is what it is of any other batch, if that is one.
+    if (rest.is(0) && count.is(0)) {
+      const tiny::Dim all = product_of_others(from), others = product_of_others(shape);
+      if (decide_equal(floor_mod(all, others), 0)) exact = floor_div(all, others);
+    }
     // Whether what is left of what a run finds is whole, only the run can tell.
     if (!exact && c.has(1) && c.importer().is_computed(count))
       return reshape_as_found(c, shape, allow_zero);
-    require(exact || (count.value() % rest.value() == 0 && !rest.is(0)), Status::InvalidModel,
+    require(exact || (!rest.is(0) && count.value() % rest.value() == 0), Status::InvalidModel,
             "shape ", x.shape(), " cannot become ", tiny::to_string(shape));
     shape[static_cast<size_t>(open)] = *exact;
   }

@@ -1,10 +1,12 @@
 #include "rules/decompositions.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "ir/build.h"
 #include "rules/constant_power.h"
 #include "rules/constant_quotient.h"
+#include "rules/float_range.h"
 #include "rules/narrow.h"
 #include "rules/transcendental.h"
 
@@ -82,11 +84,43 @@ UOp steps_of_constant_power(const Match& m) {
   return constant_power_in_kernel(m[Wildcard::f],
                                   double_of(exponent.dtype(), exponent.const_bits()));
 }
-UOp rounded_quotient(const Match& m) {
+UOp rounded(const Match& m, bool is_finite) {
   const UOp& divisor = m[Wildcard::c0];
-  const UOp quotient =
-      quotient_before_rounding(m[Wildcard::f], double_of(divisor.dtype(), divisor.const_bits()));
+  const UOp quotient = quotient_before_rounding(
+      m[Wildcard::f], double_of(divisor.dtype(), divisor.const_bits()), is_finite);
   return quotient ? elementwise(Op::Round, {quotient}) : UOp();
+}
+UOp rounded_quotient(const Match& m) {
+  return rounded(m, false);
+}
+UOp rounded_finite_quotient(const Match& m) {
+  const auto range = range_of_float(m.root().src(0));
+  return range && range->is_finite() ? rounded(m, true) : UOp();
+}
+// A clamped float that is whole but where it is NaN, as the number that the integer becomes which
+// it is cast to; `offset` more.
+UOp float_of_whole(const Match& m, double offset) {
+  constexpr double kExact = 0x1p22;  // whole floats, and sums of two
+  const auto bound = [&](Wildcard w) { return double_of(kFloat32, m[w].const_bits()); };
+  UOp integer = m.root().src(0);
+  if (integer.op() == Op::Add) integer = integer.src(integer.src(0).is_const() ? 1 : 0);
+  const UOp f = integer.src(0);
+  if (m.root().dtype() != kFloat32 || integer.dtype() != kInt32 || f.dtype() != kFloat32 ||
+      !(bound(Wildcard::c0) >= -kExact) || !(bound(Wildcard::c1) <= kExact) ||
+      !(std::fabs(offset) <= kExact) || !is_whole(f))
+    return {};
+  const UOp number =
+      range_of_float(f) ? f
+                        : where(elementwise(Op::Equal, {f, f}), f, m.graph().constant(kFloat32, 0));
+  return number + m.graph().constant(kFloat32, offset);  // of zeros the positive one
+}
+UOp number_of_clamped(const Match& m) {
+  return float_of_whole(m, 0);
+}
+UOp number_of_moved(const Match& m) {
+  const UOp& offset = m[Wildcard::c2];
+  return offset.dtype() == kInt32 ? float_of_whole(m, static_cast<double>(offset.const_int()))
+                                  : UOp();
 }
 UOp steps_of_pow(const Match& m) {
   return is_narrow(m) ? UOp() : pow_in_steps(m[Wildcard::f], m[Wildcard::h]);
@@ -133,6 +167,13 @@ constexpr Pattern clamped_integer = unary(Op::Cast, clamped);
 constexpr Rule kClamped[] = {
     rule(unary(Op::Cast, clamped),          bytes_of_clamped),
     rule(unary(Op::Cast, unary(Op::Cast, clamped_integer)), integer_of_clamped),
+};
+
+// Before all others, which take apart what says between which numbers a float lies.
+constexpr Rule kWhole[] = {
+    rule(unary(Op::Cast, clamped_integer),      number_of_clamped),
+    rule(unary(Op::Cast, clamped_integer + c2), number_of_moved),
+    rule(unary(Op::Round, div(f, c0)),          rounded_finite_quotient),
 };
 
 // Before the others, for targets that have Scale.
@@ -202,8 +243,12 @@ const RuleSet& scaling_rules() {
                            {kSteps, "transcendentals"}};
   return set;
 }
+const RuleSet& whole_rules() {
+  static const RuleSet set{{kClamped, "bytes that are clamped"}, {kWhole, "whole floats"}};
+  return set;
+}
 const RuleSet& first_rules() {
-  static const RuleSet set{{kSums, "sums with exponentials"}, {kClamped, "bytes that are clamped"}};
+  static const RuleSet set{{kSums, "sums with exponentials"}};
   return set;
 }
 const RuleSet& bit_rules() {
@@ -240,11 +285,12 @@ RuleTable bool_rules() {
 std::vector<UOp> decompose(std::span<const UOp> roots, bool scales) {
   const std::vector<UOp> order = topological(roots);
   if (std::ranges::all_of(order, stays)) return {roots.begin(), roots.end()};
+  Rewriter whole(whole_rules());
   Rewriter first(first_rules());
   Rewriter arithmetic(scales ? scaling_rules() : arithmetic_rules());
   Rewriter bits(bit_rules());
   std::vector<UOp> done;
-  for (const UOp& root : roots) done.push_back(bits(arithmetic(first(root))));
+  for (const UOp& root : roots) done.push_back(bits(arithmetic(first(whole(root)))));
   const bool has_float8 =
       std::ranges::any_of(order, [](const UOp& u) { return u.dtype().is_float8(); });
   return has_float8 ? as_float8_bits(done) : done;

@@ -203,7 +203,16 @@ Tensor affine_grid(const Tensor& theta, const Shape& spatial, bool align_corners
   Shape shape = spatial;
   shape.insert(shape.begin(), theta.shape()[0]);
   shape.emplace_back(axes);
-  return reshape(matmul(cast(points, theta.dtype()), transpose(theta, 1, 2)), shape);
+  // Few products, and no reduction: what samples at these places computes them in lanes.
+  const DType wide = theta.dtype().bits() < 32 ? kFloat32 : theta.dtype();
+  Tensor out;
+  for (int64_t k = axes; k >= 0; --k) {
+    const Tensor row = transpose(slice_axis(cast(theta, wide), 2, k, k + 1), 1, 2);
+    const Tensor moved = k < axes ? cast(slice_axis(points, 2, k, k + 1), wide) * row : row;
+    out = out ? moved + out : moved;
+  }
+  return cast(reshape(expand(out, {theta.shape()[0], product(spatial), Dim(axes)}), shape),
+              theta.dtype());
 }
 
 }  // namespace tiny

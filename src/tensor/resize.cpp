@@ -51,7 +51,8 @@ bool is_same(double a, double b) {
 Tensor is_same(const Tensor& a, const Tensor& b) {
   return equal(a, b);
 }
-double chosen(bool condition, double yes, double no) {
+template <class Real>
+Real chosen(bool condition, Real yes, Real no) {
   return condition ? yes : no;
 }
 Tensor chosen(const Tensor& condition, const Tensor& yes, const Tensor& no) {
@@ -59,6 +60,9 @@ Tensor chosen(const Tensor& condition, const Tensor& yes, const Tensor& no) {
 }
 double like(double, double value) {
   return value;
+}
+float like(float, double value) {
+  return static_cast<float>(value);
 }
 Tensor like(const Tensor& tensor, double value) {
   return number(tensor, value);
@@ -96,6 +100,24 @@ Real place(const Axis& a, const Extent<Real>& e, Coordinates coordinates, const 
       return value(a.begin) * last + chosen(is_one, span / value(2), at * span / (size - value(1)));
   }
   return half;
+}
+
+// Whether places are to be computed in float32, as whoever gives scales of that type does: of
+// halves between elements, which a nearest one is chosen of, 6.5 / 1.3 is one there.
+bool is_single(const Axis& a, const ResizeOptions& options) {
+  if (options.mode != Interpolation::Nearest) return false;
+  if (!(a.scale > 0)) return static_cast<bool>(options.found_scale);
+  return static_cast<double>(static_cast<float>(a.scale)) == a.scale;
+}
+
+// Where output element `i` lies, of sizes that are numbers.
+double place(const Axis& a, const ResizeOptions& options, int64_t i) {
+  const auto in = [&]<class Real>(Real at) {
+    const Extent<Real> extent{static_cast<Real>(a.from.value()), static_cast<Real>(a.to.value()),
+                              static_cast<Real>(a.scale)};
+    return static_cast<double>(place(a, extent, options.coordinates, at));
+  };
+  return is_single(a, options) ? in(static_cast<float>(i)) : in(static_cast<double>(i));
 }
 
 // Whole.
@@ -155,13 +177,12 @@ Taps taps_of(Context& context, const Axis& a, const ResizeOptions& options) {
   const bool is_nearest = options.mode == Interpolation::Nearest;
   const double zoom = zoom_of(a, options);
   const int64_t from = a.from.value(), to = a.to.value();
-  const Extent<double> extent{static_cast<double>(from), static_cast<double>(to), a.scale};
   Taps t;
   t.width = is_nearest ? 1 : width_of(zoom, options);
   HostRoom room(context, to, checked_mul(t.width, sizeof(int64_t) + sizeof(double), "taps") + 8);
   for (int64_t i = 0; i < to; ++i) {
     room.check();
-    const double x = place(a, extent, options.coordinates, static_cast<double>(i));
+    const double x = place(a, options, i);
     t.outside.push_back(options.coordinates == Coordinates::CropAndResize &&
                         (x < 0 || x > static_cast<double>(from - 1)));
     const auto clamped = [&](int64_t at) { return std::clamp<int64_t>(at, 0, from - 1); };
@@ -197,12 +218,13 @@ Tensor resized_found(const Tensor& x, int64_t axis, const Axis& a, const ResizeO
       if (!size->is_const()) sizes.push_back(size->expression());
     throw_free(sizes, "resize: smoothed to a size that the run finds");
   }
-  const auto size = [&](const Dim& n) { return cast(size_tensor(context, n), kFloat64); };
+  const DType real = is_single(a, options) ? kFloat32 : kFloat64;
+  const auto size = [&](const Dim& n) { return cast(size_tensor(context, n), real); };
   const Tensor from = size(a.from), to = size(a.to), none = number(from, 0);
   const Tensor last = from - number(from, 1);
-  const Tensor asked = options.found_scale ? options.found_scale : to / from;
+  const Tensor asked = options.found_scale ? cast(options.found_scale, real) : to / from;
   const Extent<Tensor> extent{from, to, a.scale > 0 ? number(from, a.scale) : asked};
-  const Tensor at = cast(positions(context, kInt64, a.to, 0, 2), kFloat64);
+  const Tensor at = cast(positions(context, kInt64, a.to, 0, 2), real);
   const Tensor middle = place(a, extent, options.coordinates, at);
   const auto index = [&](const Tensor& whole) {
     return cast(minimum(maximum(whole, none), last), kInt64);
@@ -213,7 +235,7 @@ Tensor resized_found(const Tensor& x, int64_t axis, const Axis& a, const ResizeO
   } else {
     const double zoom = zoom_of(a, options);
     const int64_t width = width_of(zoom, options);
-    const Tensor tap = cast(positions(context, kInt64, width, 1, 2), kFloat64);
+    const Tensor tap = cast(positions(context, kInt64, width, 1, 2), real);
     const int64_t before = width / 2 - 1;
     const Tensor whole = floor(middle) + (tap - number(from, static_cast<double>(before)));
     Tensor weight = kernel((whole - middle) * number(from, zoom), options);

@@ -25,6 +25,10 @@ def elementwise():
             yield Case(f"{op}_{kind.__name__}_no_zeros", op,
                        {"a": x} | a | {"b": row} | b | y | {"a_zero": None, "b_zero": None, "y_zero": None}, steps=1,
                        wanted={"y0": whole(left + right if op == "QLinearAdd" else left * right, 0.04, 0, kind)})  # fmt: skip
+            # Halves, and a zero point that is odd.
+            yield Case(f"{op}_{kind.__name__}_halves", op,
+                       {"a": x} | scale("a", 0.25) | {"b": row} | scale("b", 0.5 if op == "QLinearAdd" else 0.25)
+                       | scale("y", 0.5 if op == "QLinearAdd" else 2))  # fmt: skip
         yield Case(f"QLinearSigmoid_{kind.__name__}", "QLinearSigmoid", {"a": x} | a | scale("y", 0.005), steps=1,
                    weights=["a_scale", "a_zero", "y_scale", "y_zero"])  # fmt: skip
         yield Case(f"QLinearLeakyRelu_{kind.__name__}", "QLinearLeakyRelu", {"a": x} | a | y, steps=1, alpha=0.2)
@@ -57,6 +61,11 @@ def pictures():
                        {"a": given} | a | y, steps=1, **attributes)  # fmt: skip
             yield Case(f"QLinearAveragePool_{kind.__name__}_{name}", "QLinearAveragePool", {"a": given} | a | y, steps=1,
                        kernel_shape=[3, 2], strides=[2, 1], pads=[1, 0, 1, 1], **attributes)  # fmt: skip
+            halves = {"a_scale": number(np.float32, 0.25), "y_scale": number(np.float32, 0.25),
+                      "a_zero": number(kind, zero), "y_zero": number(kind, zero - zero % 2 + 1)}  # fmt: skip
+            yield Case(f"QLinearAveragePool_{kind.__name__}_{name}_halves", "QLinearAveragePool",
+                       {"a": given} | {key: halves[key] for key in ("a_scale", "a_zero", "y_scale", "y_zero")},
+                       kernel_shape=[1, 2], strides=[1, 2], **attributes)  # fmt: skip
             w = integers(2, np.int8, 5, 4, 3, 3)
             weights = {"w": w, "w_scale": random(3).uniform(0.001, 0.002, 5).astype(np.float32),
                        "w_zero": np.zeros(5, np.int8)}  # fmt: skip

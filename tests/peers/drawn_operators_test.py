@@ -3,53 +3,15 @@
     PYTHONPATH=build/release/bindings/python drawn_operators_test.py [PATTERN [FIRST [COUNT]]]
 """
 
-import re
 import sys
-import zlib
 
-import named_tests
+import drawn_cases
 
 try:
     import numpy as np
-    import onnxruntime
-    import tiny
-    from onnx import helper, numpy_helper
 except ImportError as missing:
     print(f"skipped: this interpreter lacks {missing.name}; scripts/setup.sh makes one that has it")
     sys.exit(77)
-
-CONTEXT = tiny.Context(threads=2)
-onnxruntime.set_default_logger_severity(4)
-DRAWS = 12
-
-
-class Draw:
-    """A generator by the operator's name and the draw's number, and what cases are made of."""
-
-    def __init__(self, name, number):
-        self.rng = np.random.default_rng([zlib.crc32(name.encode()), number])
-
-    def number(self, low, high):
-        """From low to high, both included."""
-        return int(self.rng.integers(low, high + 1))
-
-    def among(self, *values):
-        return values[self.number(0, len(values) - 1)]
-
-    def shape(self, rank, low=1, high=7):
-        return [self.number(low, high) for _ in range(rank)]
-
-    def floats(self, shape):
-        return self.rng.standard_normal(shape).astype(np.float32)
-
-    def integers(self, shape, low, high, kind=np.int64):
-        return self.rng.integers(low, high, shape).astype(kind)
-
-    def axis(self, rank):
-        return self.number(-rank, rank - 1)
-
-    def permutation(self, count):
-        return [int(i) for i in self.rng.permutation(count)]
 
 
 def convolution(d, op="Conv"):
@@ -200,7 +162,6 @@ def cut(d):
     return [x, np.int64([first, x.shape[axis] - first])], {"axis": axis}
 
 
-# Of each operator: its draws, the version, how many outputs it has, and the tolerance.
 CASES = {
     "Conv": (convolution, 22), "ConvTranspose": (lambda d: convolution(d, "ConvTranspose"), 22), "MaxPool": (lambda d: pool(d, "MaxPool"), 22),
     "AveragePool": (lambda d: pool(d, "AveragePool"), 22), "Pad": (padded, 21), "Slice": (sliced, 21), "Resize": (resized, 19), "Gather": (gathered, 21),
@@ -212,56 +173,5 @@ CASES = {
     "Einsum": (equation, 21), "Split": (cut, 21, 2),
 }  # fmt: skip
 
-
-def in_both(op, arrays, attributes, version, outputs):
-    """What both engines make, inputs of fixed sizes and of free ones; None where onnxruntime refuses the case."""
-    names = [f"x{i}" if array is not None else "" for i, array in enumerate(arrays)]
-    made = [f"y{i}" for i in range(outputs)]
-    for is_free in (False, True):
-        first, *constants = ((name, array) for name, array in zip(names, arrays) if name)
-        shape = [f"n{i}" for i in range(first[1].ndim)] if is_free else first[1].shape
-        graph = helper.make_graph([helper.make_node(op, names, made, **attributes)], "g",
-                                  [helper.make_tensor_value_info(first[0], helper.np_dtype_to_tensor_dtype(first[1].dtype), shape)],
-                                  [helper.make_empty_tensor_value_info(name) for name in made],
-                                  [numpy_helper.from_array(np.asarray(array), name) for name, array in constants])
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", version)], ir_version=9).SerializeToString()
-        try:
-            want = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"]).run(None, {first[0]: first[1]})
-        except Exception:  # its own limits
-            return
-        yield want, [np.array(one.numpy()) for one in tiny.Model.load(CONTEXT, model).run([first[1]])]
-
-
-def check(op, number):
-    """Whether onnxruntime has the case."""
-    draw, version, outputs, tolerance = (*CASES[op], *(1, 2e-5)[len(CASES[op]) - 2:])
-    arrays, attributes = draw(Draw(op, number))
-    is_had = False
-    for want, got in in_both(op, arrays, attributes, version, outputs):
-        is_had = True
-        for one, other in zip(got, want, strict=True):
-            assert one.dtype == other.dtype and one.shape == other.shape, (one.shape, other.shape, attributes)
-            np.testing.assert_allclose(one.astype(np.float64), other.astype(np.float64), tolerance, tolerance, err_msg=str(attributes))
-    return is_had
-
-
-def main(pattern="", first=0, count=DRAWS):
-    done, failures = 0, []
-    for op in CASES:
-        if not re.search(pattern, op):
-            continue
-        had = 0
-        for number in range(int(first), int(first) + int(count)):
-            done += 1
-            try:
-                had += check(op, number)
-            except Exception as error:
-                had += 1
-                failures.append(f"{op} {number}: {type(error).__name__}: {str(error)[:700]}")
-        if 2 * had < int(count):
-            failures.append(f"{op}: onnxruntime has {had} of {count} cases")
-    return named_tests.report(done, failures)
-
-
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:4]))
+    sys.exit(drawn_cases.main(CASES, *sys.argv[1:4]))

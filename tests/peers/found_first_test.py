@@ -84,6 +84,32 @@ def loops_of_any_rounds():
             both.check(np.ones((3, 2), np.float32), among_many(k))
 
 
+def loops_until_data_ends_them():
+    """The same, of rounds that end themselves: after as many as there can be, or before, inside of a branch, or never."""
+    ends = [node("Add", ["v", "one"], ["w"]), node("ReduceMax", ["w"], ["top"], keepdims=0), node("Less", ["top", "much"], ["d"])]
+    grows = graph_of([*ends, node("Unsqueeze", ["w", "first"], ["u"])], ("d", BOOL, ()), ("u", FLOAT, None), ("top", FLOAT, ()),
+                     inputs=[("i", INT64, ()), ("c", BOOL, ()), ("v", FLOAT, None)])
+    lists = helper.make_graph([*ends, node("SequenceInsert", ["s", "w"], ["t"])], "body",
+                              [helper.make_tensor_value_info("i", INT64, ()), helper.make_tensor_value_info("c", BOOL, ()),
+                               helper.make_tensor_sequence_value_info("s", FLOAT, None), helper.make_tensor_value_info("v", FLOAT, None)],
+                              [helper.make_tensor_value_info("d", BOOL, ()), helper.make_tensor_sequence_value_info("t", FLOAT, None),
+                               helper.make_tensor_value_info("w", FLOAT, None)])
+    listed = [node("SequenceEmpty", [], ["none"]), node("Loop", ["k", "", "none", "x"], ["all", "last"], body=lists)]
+    constants = {"first": np.int64([0]), "one": np.float32(1), "much": np.float32(10)}
+    for most in (6, 2**62):
+        for nodes, outputs in (([node("Loop", ["k", "", "x"], ["y", "z"], body=grows)], [("y", FLOAT, 0), ("z", FLOAT, 1)]),
+                               ([*listed, node("SequenceLength", ["all"], ["y"]), node("ConcatFromSequence", ["all"], ["z"], axis=0)],
+                                [("y", INT64, 0), ("z", FLOAT, 2)])):
+            both = Both(nodes, [("x", FLOAT, (3, 2))], outputs, declares_outputs=False, k=np.int64(most), **constants)
+            for begin in (7, 9, 5, 7, 20):
+                both.check(np.full((3, 2), begin, np.float32))
+    both = Both([*number("given", "k1"), node("Squeeze", ["k1", "first"], ["k"]), *listed, node("SequenceLength", ["all"], ["y"])],
+                [("x", FLOAT, (3, 2)), ("given", FLOAT, (MANY,))], [("y", INT64, 0)], **constants)
+    for begin, k in ((7, 5), (7, 2), (9, 5), (7, 0)):
+        both.check(np.full((3, 2), begin, np.float32), among_many(k))
+    sent_back(both, [np.full((3, 2), -1e3, np.float32), among_many(1000)], "a loop that changes the lengths of sequences")
+
+
 def what_is_drawn_before_stays():
     """The numbers that decide are those that the run goes on with."""
     drawing = [node("RandomUniform", [], ["r"], shape=[4], low=-1.0, high=1.0), node("ReduceSum", ["r"], ["sum"], keepdims=0),
@@ -154,8 +180,8 @@ def it_is_said_to_be_supported_and_compiled_for_one_branch():
             np.testing.assert_allclose(got.numpy(), x if sign > 0 else x.sum(), 1e-5)
 
 
-TESTS = (branches_of_different_ranks, one_inside_of_another, branches_of_lists, loops_of_any_rounds, what_is_drawn_before_stays,
-         positions_and_sizes_that_must_be_known, what_ends_a_question_ends_the_run,
+TESTS = (branches_of_different_ranks, one_inside_of_another, branches_of_lists, loops_of_any_rounds, loops_until_data_ends_them,
+         what_is_drawn_before_stays, positions_and_sizes_that_must_be_known, what_ends_a_question_ends_the_run,
          it_is_said_to_be_supported_and_compiled_for_one_branch)  # fmt: skip
 
 if __name__ == "__main__":

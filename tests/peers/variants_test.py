@@ -119,8 +119,26 @@ def integers_stay_integers():
     assert got.dtype == np.int32 and got.tolist() == [0, 0, -1], got
 
 
-TESTS = (integers_stay_integers, pads_repeat_the_axis_in_files_of_older_versions_too, reductions_of_no_elements_are_what_onnxruntime_says,
-         recurrences_have_directions_and_lengths, recurrences_are_clipped_and_have_other_gates,
+def open_sizes_beside_a_zero_are_those_of_any_other_size():
+    """Of a batch without pictures, and texts without words; onnxruntime has no rule for them, but its fused attention."""
+    for shape, asked, allow_zero, want in (
+            ([0, 3, 4, 16], [0, 3, -1], 0, (0, 3, 64)), ([3, 0, 4, 16], [0, 0, -1], 0, (3, 0, 64)), ([3, 0, 64], [3, 0, -1, 16], 1, (3, 0, 4, 16)),
+            ([0, 3, 64], [-1, 64], 0, (0, 64)), ([0, 3, 4], [2, -1], 0, (2, 0)), ([3, 4], [0, -1], 1, "[3, 4] cannot become [0, -1]")):
+        for is_free in (False, True):
+            graph = helper.make_graph([helper.make_node("Reshape", ["x", "s"], ["y"], allowzero=allow_zero)], "g",
+                                      [helper.make_tensor_value_info("x", TensorProto.FLOAT, [f"n{i}" for i in range(len(shape))] if is_free else shape)],
+                                      [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)], [numpy_helper.from_array(np.int64(asked), "s")])
+            model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=8).SerializeToString()
+            try:
+                got = tiny.Model.load(CONTEXT, model).run([np.zeros(shape, np.float32)])[0].shape
+            except tiny.Error as error:
+                assert str(want) in str(error), str(error)
+            else:
+                assert got == want, (shape, asked, got)
+
+
+TESTS = (open_sizes_beside_a_zero_are_those_of_any_other_size, integers_stay_integers, pads_repeat_the_axis_in_files_of_older_versions_too,
+         reductions_of_no_elements_are_what_onnxruntime_says, recurrences_have_directions_and_lengths, recurrences_are_clipped_and_have_other_gates,
          functions_of_gates_take_the_numbers_that_they_have, the_first_pictures_that_were_resized, pictures_are_resized_as_old_tensorflow_did)  # fmt: skip
 
 if __name__ == "__main__":

@@ -325,6 +325,48 @@ TEST(Decompositions, ClampedFloatsAreIntegersWithoutBytes) {
     }
 }
 
+// What is quantised and widened again is no integer on the way, and asks for no NaN or infinity
+// where there is none.
+TEST(Decompositions, QuantisedFloatsStayFloats) {
+  std::mt19937_64 rng(13);
+  for (const int offset : {0, -130, 7}) {
+    for (const bool is_of_bytes : {false, true}) {
+      Graph graph;
+      const auto number = [&](double value) { return graph.constant(kFloat32, value); };
+      const UOp x = graph.make(Op::Buffer, {}, int64_t{0}, is_of_bytes ? kUInt8 : kFloat32);
+      const UOp scaled = is_of_bytes ? cast(x, kFloat32) * number(0.0371) : x;
+      const UOp shared = elementwise(Op::Exp, {neg(scaled)}) + number(1);
+      const UOp real = elementwise(Op::Div, {scaled, is_of_bytes ? shared : number(1.5)});
+      const UOp whole = elementwise(Op::Round, {elementwise(Op::Div, {real, number(0.0193)})});
+      const UOp clamped = elementwise(
+          Op::Min, {elementwise(Op::Max, {whole + number(130), number(0)}), number(255)});
+      const UOp integer = cast(cast(clamped, kUInt8), kInt32);
+      const UOp before =
+          cast(offset == 0 ? integer : integer + graph.constant_int(kInt32, offset), kFloat32);
+      const UOp after = decompose(before);
+      const auto order = topological({&after, 1});
+      EXPECT_TRUE(std::ranges::none_of(
+          order, [](const UOp& u) { return u.op() == Op::Cast && u.src(0).dtype().is_float(); }));
+      const auto is_equal = [](const UOp& u) { return u.op() == Op::Equal; };
+      EXPECT_EQ(std::ranges::none_of(order, is_equal), is_of_bytes);
+      std::vector<uint64_t> samples;
+      if (is_of_bytes) {
+        for (uint64_t byte = 0; byte < 256; ++byte) samples.push_back(byte);
+      } else {
+        for (const double special : {0.0, -0.0, kInf, -kInf, kNaN, -0.001, 1e38, -1e38, 1e-40})
+          samples.push_back(bits_of(kFloat32, special));
+        for (int i = 0; i < 2000; ++i) samples.push_back(rng() & 0xffffffff);
+        for (int i = 0; i < 2000; ++i)
+          samples.push_back(bits_of(kFloat32, static_cast<double>(rng() % 1000) / 100 - 5));
+      }
+      const std::vector<UOp> inputs{x};
+      Evaluator evaluator(after, inputs), reference(before, inputs);
+      for (const uint64_t bits : samples)
+        EXPECT_EQ(evaluator(std::vector{bits}), reference(std::vector{bits})) << bits;
+    }
+  }
+}
+
 TEST(Decompositions, EveryOpOfEveryDtypeKeepsItsBits) {
   int ops = 0;
   for (size_t i = 0; i < kOpCount; ++i) {

@@ -125,6 +125,13 @@ TEST_P(GridSample, AffineGridsMovePoints) {
   EXPECT_EQ(floats_of(affine_grid(theta, {1, 2}, true)), (Floats{-1, 0, 3, -2}));
 }
 
+// What is sampled there has lanes, as behind points that are in memory.
+TEST_P(GridSample, AffineGridsReduceNothing) {
+  const Tensor theta = floats(context_, {2, 0, 1, -1, 1, 0, 1, 0, 0, 0, 1, 0}, {2, 2, 3});
+  const UOp root[] = {affine_grid(theta, {4, 5}).node()};
+  for (const UOp& node : topological(root)) EXPECT_NE(node.op(), Op::ReduceAxis);
+}
+
 TEST(GridSampleErrors, MistakesAreNamed) {
   const Ref<Context> context = testing::new_context("interp");
   const Tensor x = floats(context, {1, 2}, {1, 1, 2});

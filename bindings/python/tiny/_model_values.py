@@ -20,14 +20,25 @@ def _texts(context, given):
         shape.append(len(flat[0]))
         if any(not isinstance(part, (list, tuple)) or len(part) != shape[-1] for part in flat):
             raise ValueError("nested lists of texts differ in length")
-        flat = [one for part in flat for one in part]
-    wrong = [one for one in flat if not isinstance(one, (str, bytes))]
-    if wrong:
-        raise TypeError(f"texts are wanted, not {type(wrong[0]).__name__}")
-    parts = [one if isinstance(one, bytes) else one.encode("utf-8", "surrogateescape") for one in flat]
-    if math.prod(shape) != len(parts):
+        flat = list(itertools.chain.from_iterable(flat))
+    content, lengths = _content(flat)
+    if math.prod(shape) != len(lengths):
         raise ValueError("nested lists of texts differ in depth")
-    return Value.texts(context, shape, b"".join(parts), [len(part) for part in parts])
+    return Value.texts(context, shape, content, lengths)
+
+
+def _content(flat):
+    """The bytes of texts one after the other, and how many each has."""
+    try:
+        whole = "".join(flat)
+        if whole.isascii():  # a byte each
+            return whole.encode("ascii"), list(map(len, flat))
+    except TypeError:  # bytes among them, or what is no text
+        wrong = [one for one in flat if not isinstance(one, (str, bytes))]
+        if wrong:
+            raise TypeError(f"texts are wanted, not {type(wrong[0]).__name__}") from None
+    parts = [one if isinstance(one, bytes) else one.encode("utf-8", "surrogateescape") for one in flat]
+    return b"".join(parts), list(map(len, parts))
 
 
 def _has_texts(given):
@@ -108,8 +119,8 @@ def input_kinds(model):
 
 def run_values(model, inputs, as_tensor):
     """The outputs for inputs in the model's order, those that are tensors made by as_tensor(model, index, input)."""
-    kinds = input_kinds(model)
+    kinds, context = input_kinds(model), model.context
     given = [Value.from_tensor(as_tensor(model, i, one)) if kind == Kind.TENSOR and not isinstance(one, Value) else
-             value_of(model.context, one, kind) for i, (kind, one) in enumerate(zip(kinds, inputs))]
+             value_of(context, one, kind) for i, (kind, one) in enumerate(zip(kinds, inputs))]
     outputs = native.tiny_model_run_values(model, given, model.output_count)
     return [content_of(model, made(model, output)) for output in outputs]

@@ -115,7 +115,9 @@ PrefetchAccess find_prefetch_access(const PrefetchRequest& request, const Prefet
   PrefetchAccess out;
   const std::vector<UOp> order = topological(request.kernel.roots);
   find_op(request, loop, order, out);
-  if (std::ranges::any_of(out.op.src(), [](const UOp& u) { return u.op() == Op::Place; }))
+  const std::span<const UOp> indices = out.op.src().subspan(out.op.op() == Op::Store ? 2 : 1);
+  if (std::ranges::any_of(out.op.src(), [](const UOp& u) { return u.op() == Op::Place; }) ||
+      std::ranges::any_of(topological(indices), [](const UOp& u) { return u.op() == Op::Reduce; }))
     request.refuse("data says which elements it wants");
   out.is_store = out.op.op() == Op::Store;
   out.element = out.is_store ? out.op.src(1).dtype() : out.op.dtype();

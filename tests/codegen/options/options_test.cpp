@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,11 @@
 #include "engine/realize.h"
 #include "ir/build.h"
 #include "shape/shape.h"
+#include "tensor/create.h"
+#include "tensor/elementwise.h"
+#include "tensor/indexing.h"
+#include "tensor/reduce.h"
+#include "tensor/value.h"
 #include "tests/support/context.h"
 #include "tests/support/failure.h"
 
@@ -100,6 +106,26 @@ TEST(Options, AListChangesNoValue) {
         EXPECT_EQ(product(device, list, s[0], s[1], s[2]), plain)
             << device << " " << list << " " << s[0] << "x" << s[1] << "x" << s[2];
     }
+}
+
+// A sum that says where to read is known when its steps are done, and not when lines are fetched.
+TEST(Options, WhatASumPointsAtIsNotFetchedAhead) {
+  const auto read_by_sums = [](const std::string& options) {
+    const Ref<Context> context = context_with("cpu", options);
+    std::vector<float> twos(64 * 3, 2), numbers(256), out(64);
+    std::iota(numbers.begin(), numbers.end(), 0.0f);
+    const auto tensor = [&](const Ints& shape, const std::vector<float>& values) {
+      return from_data(context, kFloat32, shape, values.data(), std::ssize(values) * 4);
+    };
+    const Tensor y = tensor({64, 3}, twos), table = tensor({256}, numbers);
+    const Tensor place = minimum(maximum(sum(y, {1}, false), number(y, 0)), number(y, 255));
+    Tensor made = gather(table, cast(place, kInt64), 0);
+    read(made, out.data(), std::ssize(out) * 4);
+    return out;
+  };
+  EXPECT_EQ(read_by_sums(""), std::vector<float>(64, 6));
+  testing::expect_failure(testing::failure_of([&] { read_by_sums("PREFETCH p1 r0"); }),
+                          Status::InvalidArgument, {"data says which elements it wants"});
 }
 
 // A reduced loop outside of the store's loops adds into the destination.
