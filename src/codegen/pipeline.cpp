@@ -9,6 +9,7 @@
 #include "codegen/figures.h"
 #include "codegen/linear/group_hazards.h"
 #include "codegen/linear/group_pipeline.h"
+#include "codegen/linear/group_products.h"
 #include "codegen/linear/interleave.h"
 #include "codegen/linear/linear_passes.h"
 #include "codegen/linear/merge_barriers.h"
@@ -66,6 +67,8 @@ constexpr LinearPass kLinearPasses[] = {
      "before merge_barriers, which must see those that are left"},
     {"merge_barriers", merge_barriers, For::Groups,
      "before merge_equal, which takes no load past a barrier"},
+    {"order_products", order_products, For::Groups,
+     "after merge_barriers: before each that is left memory is fenced"},
     {"merge_equal", merge_equal, For::All,
      "after form_fma: a product with two readers would not be fused"},
     {"remove_dead", remove_dead, For::All,

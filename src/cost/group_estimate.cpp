@@ -89,6 +89,7 @@ class GroupEstimator {
   void count(size_t place) {
     const UOp& u = table_.order[place];
     const RangeSet set = table_.free[place];
+    if (set & shared_columns_ && u.op() != Op::MatrixTerm) return;  // no thread has a value
     if (u.op() == Op::MatrixTerm) return multiply(u, set);
     const double copies = product(set & (unrolled_ | lanes_));
     thread_.copies = std::max(thread_.copies, copies);
@@ -103,14 +104,26 @@ class GroupEstimator {
   // A warp forms products of matrices, whose elements are some of the repeated ranges.
   void multiply(const UOp& term, RangeSet set) {
     const MatrixRow& row = kMatrixRows[static_cast<size_t>(term.int_arg())];
-    const RangeSet elements =
-        bit(kernel_.position(term.src(4))) | bit(kernel_.position(term.src(5)));
+    RangeSet elements = bit(kernel_.position(term.src(4))) | bit(kernel_.position(term.src(5)));
+    if (row.shares_operands())
+      elements |= bit(kernel_.position(term.src(3))) | bit(kernel_.position(term.src(6)));
     const double n = times(set & ~elements & ~steps_of_words());
     thread_.instructions += n;
     // Words of one step are half as many in the same time.
     const double each =
         static_cast<double>(row.m * row.n * row.k) * 2 / static_cast<double>(row.steps);
+    if (row.shares_operands()) return multiply_shared(term, row, n);
     all_.products += groups_ * warps_ * n * each;
+    for (const UOp& operand : {term.src(0), term.src(1)}) operands_.push_back(operand);
+  }
+  // Both operands are read whole for each product of several warps.
+  void multiply_shared(const UOp& term, const MatrixRow& row, double n) {
+    const double products = groups_ * warps_ / static_cast<double>(row.warps) * n;
+    const auto rows = static_cast<double>(row.m * row.warps), columns = static_cast<double>(row.n);
+    const double element = kWord / static_cast<double>(row.steps);
+    all_.wide_products += products * rows * columns * static_cast<double>(row.k);
+    all_.shared_turns += products * (rows + columns) * static_cast<double>(row.k) * element /
+                         (kWord * machine_.group.banks);
     for (const UOp& operand : {term.src(0), term.src(1)}) operands_.push_back(operand);
   }
   RangeSet steps_of_words() const {
@@ -182,8 +195,10 @@ class GroupEstimator {
     const Lanes lanes = lanes_of(a, element);
     const double n = times(set) * lanes.accesses;
     const auto steps = steps_of(a.strides);
-    if (a.node.op() == Op::Index && std::ranges::find(operands_, a.node) != operands_.end())
-      return load_matrices(a, n, element);
+    if (a.node.op() == Op::Index && std::ranges::find(operands_, a.node) != operands_.end()) {
+      if (shared_columns_ == 0) load_matrices(a, n, element);
+      return;
+    }
     if (a.node.op() == Op::Index) {
       thread_.instructions += 2 * n;
       if (is_stage(a.node.src(0)) && a.node.src(0).stage_arg().is_shared)
@@ -324,7 +339,9 @@ class GroupEstimator {
 
   Estimate sum() {
     const GroupRates& rates = machine_.of_groups;
-    thread_.registers = kRegistersLeast + thread_.registers + thread_.copies;
+    // What is done with the sums of wide products stands where these did.
+    const double copies = shared_columns_ != 0 ? 0 : thread_.copies;
+    thread_.registers = kRegistersLeast + thread_.registers + copies;
     const bool spills = thread_.registers > kRegistersMost;
     const double held = resident(std::min(thread_.registers, kRegistersMost));
     const double processors = machine_.cores;
@@ -341,6 +358,9 @@ class GroupEstimator {
         most * lanes * thread_.arithmetic * processors / machine_.fma_rate / 2;
     if (all_.products > 0)
       at(Resource::Arithmetic) += all_.products / groups_ * most * processors / rates.matrix_rate;
+    if (all_.wide_products > 0)
+      at(Resource::Arithmetic) +=
+          all_.wide_products / groups_ * most * processors / rates.wide_matrix_rate;
     at(Resource::Loads) = all_.shared_turns / groups_ * most * machine_.group.banks /
                           rates.shared_words / rates.clock;
     at(Resource::Level2) = all_.level2 / machine_.l2_bandwidth * processors / busy;
@@ -372,9 +392,10 @@ class GroupEstimator {
   };
   // What all groups move.
   struct OfAll {
-    double level2 = 0;        // bytes
-    double shared_turns = 0;  // of warps, for words of shared memory
-    double products = 0;      // of matrices: multiply-adds of 16 bits
+    double level2 = 0;         // bytes
+    double shared_turns = 0;   // of warps, for words of shared memory
+    double products = 0;       // of matrices: multiply-adds of 16 bits
+    double wide_products = 0;  // the same, of several warps
     std::map<int64_t, Param> params;
   };
 
@@ -386,6 +407,7 @@ class GroupEstimator {
   double groups_ = 1, threads_ = 1, warps_ = 1;
   double shared_bytes_ = 0;    // of a group
   std::vector<UOp> operands_;  // of products of matrices
+  RangeSet shared_columns_ = tiny::shared_columns(kernel_);
   OfThread thread_;
   OfAll all_;
 };

@@ -39,6 +39,7 @@ constexpr GroupMachine kGroupMachines[] = {
                              .issued = 128,
                              .shared_words = 32,
                              .matrix_rate = 0.65 * 494.5e12,
+                             .wide_matrix_rate = 494.5e12,
                              .memory_seconds = 250e-9,
                              .barrier_seconds = 10e-9}}},
     // NVIDIA A100 Tensor Core GPU Architecture (white paper), SXM4 with 40 GB: 108 multiprocessors

@@ -22,7 +22,8 @@ struct GroupRates {
   double shared_words = 0;   // words of 32 bits a cycle between shared memory and threads
   // Multiply-adds a second of operands of 16 bits in products of matrices; 0: it has none.
   double matrix_rate = 0;
-  double memory_seconds = 0;  // from a load to its value, where no cache has it
+  double wide_matrix_rate = 0;  // the same of products that several warps form of what is shared
+  double memory_seconds = 0;    // from a load to its value, where no cache has it
   double barrier_seconds = 0;
 };
 

@@ -187,11 +187,12 @@ namespace {
 
 void write_group_rates(ByteWriter& out, const GroupRates& rates) {
   const auto& [threads, groups, registers, shared_bytes, clock, issued, shared_words, matrix_rate,
-               memory_seconds, barrier_seconds] = rates;
+               wide_matrix_rate, memory_seconds, barrier_seconds] = rates;
   out.number(threads).number(groups).number(registers).number(shared_bytes).number(clock);
   out.number(issued)
       .number(shared_words)
       .number(matrix_rate)
+      .number(wide_matrix_rate)
       .number(memory_seconds)
       .number(barrier_seconds);
 }

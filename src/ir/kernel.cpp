@@ -59,6 +59,15 @@ void add_free_ranges(const Kernel& kernel, std::span<const UOp> roots, FreeRange
   }
 }
 
+RangeSet shared_columns(const Kernel& kernel) {
+  constexpr size_t kSources = 7;  // of a term whose operands are shared
+  RangeSet columns = 0;
+  for (const UOp& u : topological(kernel.roots))
+    if (u.op() == Op::MatrixTerm && u.src().size() == kSources)
+      columns |= bit(kernel.position(u.src(3)));
+  return columns;
+}
+
 RangeSet local_ranges(const Kernel& kernel) {
   RangeSet local = 0;
   for (size_t i = 0; i < kernel.ranges.size(); ++i)

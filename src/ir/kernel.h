@@ -106,6 +106,9 @@ void add_free_ranges(const Kernel& kernel, std::span<const UOp> roots, FreeRange
 inline bool is_matrix_sum(const UOp& u) {
   return u.op() == Op::Reduce && u.src(0).op() == Op::MatrixTerm;
 }
+// The columns of operands that products read from what the group shares: no thread has a value for
+// them.  None where no product does.
+RangeSet shared_columns(const Kernel& kernel);
 
 // The Local ranges.
 RangeSet local_ranges(const Kernel& kernel);

@@ -247,6 +247,14 @@ class Verifier {
       case Op::WaitCopies:
         return law(program_.grouped && op.count == 0 && op.imm >= 0,
                    "some groups may be under way");
+      case Op::Fence:
+        return law(program_.grouped && op.count == 0 && (op.imm == 0 || op.imm == 1),
+                   "a fence is of memory or of sums");
+      case Op::CommitMmas:
+        return law(program_.grouped && op.count == 0, "threads of a group form products");
+      case Op::WaitMmas:
+        return law(program_.grouped && op.count == 0 && op.imm >= 0,
+                   "some groups may be under way");
       case Op::Join:
         return law(op.count == 2 && source(op, 0).dtype == source(op, 1).dtype &&
                        op.dtype == source(op, 0).dtype.with_lanes(2 * source(op, 0).dtype.lanes),
@@ -335,11 +343,27 @@ class Verifier {
     law(is_of_warps(), "a warp has its threads along axes 0 and 1");
     law(op.count == 3 && has_matrix_row(op.aux), "mma words, words, sum, of a row of the table");
     const MatrixRow& row = kMatrixRows[op.aux];
+    if (row.shares_operands()) return shared_matrix_law(op, row);
     law(source(op, 0).dtype == kUInt32.with_lanes(words_of(row, row.a)) &&
             source(op, 1).dtype == kUInt32.with_lanes(words_of(row, row.b)),
         "the operands are the words of a thread");
     law(op.dtype == kFloat32.with_lanes(row.c.elements) && source(op, 2).dtype == op.dtype,
         "the sum is the elements of a thread");
+  }
+
+  void shared_matrix_law(const LinearOp& op, const MatrixRow& row) const {
+    for (size_t i = 0; i < 2; ++i)
+      law(source(op, i).dtype == kAddress && is_shared(op.src[i]),
+          "the operands lie in the group's memory");
+    law(program_.group[2] % row.warps == 0, "the row's warps are a part of the group's");
+    law(op.imm >= 0 && op.imm <= (kTurnedA | kTurnedB), "an operand is turned or not");
+    law(op.dtype == kFloat32.with_lanes(row.c.elements) && source(op, 2).dtype == op.dtype &&
+            source(op, 2).op == Op::Accumulator,
+        "the sum is an accumulator of the elements of a thread");
+    const size_t next = at_ + 1;
+    law(next < program_.ops.size() && program_.ops[next].op == Op::Set &&
+            program_.ops[next].src[0] == op.src[2] && program_.ops[next].src[1] == at_,
+        "the accumulator is set to the sum at once");
   }
 
   void elementwise_law(const LinearOp& op) const {

@@ -48,6 +48,10 @@
 // Mma         words, words, sum                      row    sum + A B: what the threads of a warp
 //                                                                   have of A, B and sum
 //                                                                   (base/matrix.h); words: uint32
+// Mma         address, address,       turned                 row    of a row whose operands the group
+//             accumulator                                           shares: where they begin; a Set of
+//                                                                   that accumulator follows, which is
+//                                                                   worth it once the thread has waited
 // LoadMatrix  address                 byte offset            1: turned  uint32, 2 or 4 lanes: words
 //                                                                   of as many matrices of 8 rows of
 //                                                                   16 bytes in the group's memory,
@@ -65,6 +69,13 @@
 //                                                            one are a group)
 // WaitCopies                          groups                 - (until no more than these, the last
 //                                                            ones, are under way)
+// Fence                               0 or 1                     - (0: what the thread has stored in
+//                                                            the group's memory, is there for Mmas
+//                                                            behind a barrier; 1: what it has set,
+//                                                            is there for those that follow)
+// CommitMmas                                             - (the thread's Mmas of shared operands
+//                                                            since the last one are a group)
+// WaitMmas                        groups                 - (as WaitCopies, of these groups)
 // Join        value, value                                          the lanes of the first, then those
 //                                                                   of the second, as many
 // Part        value                   first                         its lanes from that one on

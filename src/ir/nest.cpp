@@ -156,6 +156,12 @@ class NestReader {
         return cat("wait for all but ", op.imm);
       case Op::Mma:
         return "mma";
+      case Op::Fence:
+        return op.imm == 0 ? "fence of memory" : "fence of sums";
+      case Op::CommitMmas:
+        return "commit products";
+      case Op::WaitMmas:
+        return cat("wait for all products but ", op.imm);
       case Op::LoadMatrix:
         return "load matrices of " + memory(op.src[0]);
       case Op::Prefetch:

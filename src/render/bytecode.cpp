@@ -56,9 +56,10 @@ BytecodeOp arithmetic_op(Op op) {
   return same;
 }
 
-// An interpreter has nothing to gain from a prefetch, and copies at once.
+// An interpreter has nothing to gain from a prefetch; it copies and multiplies at once.
 bool is_nothing(Op op) {
-  return op == Op::Prefetch || op == Op::Commit || op == Op::WaitCopies;
+  return op == Op::Prefetch || op == Op::Commit || op == Op::WaitCopies || op == Op::Fence ||
+         op == Op::CommitMmas || op == Op::WaitMmas;
 }
 
 bool is_leaf(Op op) {

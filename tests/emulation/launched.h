@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -20,8 +21,12 @@ inline constexpr uint64_t kMostInstructions = 100'000'000;
 // A launch of one program, as docs/architecture/ptx.md says: buffers go there and back.
 class Launched {
  public:
-  Launched(const LinearProgram& program, const std::string& target)
-      : code_(render_ptx(program, ptx_target(target))), module_(parse_module(code_.text)) {}
+  using Edit = std::function<void(std::string& text)>;
+  Launched(const LinearProgram& program, const std::string& target, const Edit& edit = {})
+      : code_(render_ptx(program, ptx_target(target))) {
+    if (edit) edit(code_.text);
+    module_ = parse_module(code_.text);
+  }
 
   void add_buffer(void* host, int64_t bytes) {
     const uint64_t address = memory_.allocate(static_cast<uint64_t>(bytes), 0, kLaunchRoom);

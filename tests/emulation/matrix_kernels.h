@@ -50,9 +50,9 @@ inline tiny::Machine matrix_machine() {
   tiny::Machine machine(generic_target(16));
   machine.name = "warps";
   machine.group.threads = 1024;
-  machine.group.shared_bytes = 163 << 10;  // an A100's
+  machine.group.shared_bytes = 227 << 10;  // an H100's
   machine.group.argument_alignment = 256;
-  machine.group.matrices = matrices_of(80, true);
+  machine.group.matrices = matrices_of(90, true);
   return machine;
 }
 
@@ -169,10 +169,11 @@ inline bool interprets(const Generated& g, const Product& p) {
 // What is wrong with the product that the emulated machine computes: the words of a fault, or that
 // it has other values; empty: nothing.
 inline std::string emulation_fails(const Generated& g, const Product& p, uint64_t seed,
-                                   const std::string& target = "sm_80") {
+                                   const std::string& target = "sm_80",
+                                   const Launched::Edit& edit = {}) {
   Buffers buffers(p);
   try {
-    Launched launched(g.program, target);
+    Launched launched(g.program, target, edit);
     for (auto& b : buffers.of) launched.add_buffer(b.data(), std::ssize(b));
     launched.run(0, g.groups, 1, static_cast<uint32_t>(g.groups), seed);
   } catch (const Fault& fault) {
@@ -266,6 +267,40 @@ inline std::string staged(const Product& p, const Staging& s = {}) {
   if (s.is_dealt) {
     s.turned_a ? deal(steps_of_a, rows_of_a) : deal(rows_of_a, steps_of_a);
     s.turned_b ? deal(columns_of_b, steps_of_b) : deal(steps_of_b, columns_of_b);
+  }
+  if (s.rooms > 1) w.add(cat("PIPELINE r2 ", s.rooms));
+  return w.text();
+}
+
+// Four warps of 16 rows each, which form one product of so many columns at a time of what they
+// share: 64 steps.  Steps of B that do not lie side by side have 64 columns.
+inline std::string wide(const Product& p, int64_t columns, const Staging& s = {}) {
+  constexpr int64_t kRows = 64, kSteps = 64;
+  OptionWriter w(p);
+  const int64_t m = w.tile(0, kRows), n = w.tile(1, columns), k = w.tile(2, kSteps);
+  const std::string batch = p.batch > 0 ? "r3 " : "";
+  w.add(cat("ORDER ", batch, "r0 r1 r2 r", m, " r", n, " r", k));
+  const auto stage = [&](int64_t param, int64_t line, int64_t along) {
+    w.add(cat("STAGE p", param, " r2 r", line, " r", along, " shared swizzle 3"));
+    const int64_t first = w.number();
+    return std::pair(first, w.number());
+  };
+  const auto a = s.turned_a ? stage(0, k, m) : stage(0, m, k);
+  const auto b = s.turned_b ? stage(1, n, k) : stage(1, k, n);
+  const int64_t row = w.tile(m, 16), step = w.tile(k, 16);
+  w.add(cat("TC r", row, " r", n, " r", step, " m64n", columns,
+            p.dtype == kFloat16 ? "k16_f16" : "k16_bf16"));
+  for (int made = 0; made < 7; ++made) w.number();
+  w.add(cat("LOCAL r", m, " 2; UNROLL r", k));
+  if (p.batch > 0) w.add("THREAD r3");
+  w.add("THREAD r0; THREAD r1");
+  for (const auto& [line, along] : {a, b}) {
+    const int64_t of_threads = w.tile(along, 32), lane = w.tile(of_threads, 8);
+    w.add(cat("VEC r", lane, "; LOCAL r", of_threads, " 0"));
+    const int64_t in_warp = w.tile(line, 8);
+    w.add(cat("LOCAL r", in_warp, " 1"));
+    const int64_t warp = w.tile(line, 4);
+    w.add(cat("LOCAL r", warp, " 2"));
   }
   if (s.rooms > 1) w.add(cat("PIPELINE r2 ", s.rooms));
   return w.text();

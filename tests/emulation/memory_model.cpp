@@ -51,10 +51,13 @@ void SharedMemory::begin(uint32_t bytes, uint32_t threads, bool is_precise) {
   bytes_.assign(bytes, static_cast<std::byte>(kUnwritten));
   shadows_.resize(bytes);
   copies_.assign(bytes, 0);
+  products_.assign(bytes, 0);
+  fences_.assign(threads, 0);
   threads_ = threads;
   is_precise_ = is_precise;
   if (is_precise_) clocks_.assign(threads_, 0);
   meet_all();
+  group_floor_ = floor_;
 }
 
 void SharedMemory::meet_all() {
@@ -135,6 +138,10 @@ std::byte* SharedMemory::access(uint64_t address, uint32_t bytes, Access how, Pl
       note_read(at, place);
       continue;
     }
+    if (products_[at] != 0)
+      throw Fault(Fault::Of::Race, "a race: shared byte " + std::to_string(at) + " is written at " +
+                                       where(place) +
+                                       " while a product that reads it is under way");
     if (is_precise_) {
       check_readers(at, how, place);
       readers_.erase(at);
@@ -142,7 +149,7 @@ std::byte* SharedMemory::access(uint64_t address, uint32_t bytes, Access how, Pl
       check(at, shadows_[at].read, "read", how, place);
     }
     shadows_[at].write = {is_precise_ ? clocks_[place.thread] : floor_, place.thread, place.line,
-                          how == Access::Atomic};
+                          how == Access::Atomic, fences_[place.thread]};
   }
   return bytes_.data() + begin;
 }
@@ -153,8 +160,29 @@ void SharedMemory::begin_copy(uint64_t address, uint32_t bytes, Place place) {
 }
 
 std::byte* SharedMemory::end_copy(uint64_t address, uint32_t bytes) {
-  for (uint32_t n = 0; n < bytes; ++n) --copies_[static_cast<uint32_t>(address) + n];
+  for (uint32_t n = 0; n < bytes; ++n) {
+    --copies_[static_cast<uint32_t>(address) + n];
+    Last& write = shadows_[static_cast<uint32_t>(address) + n].write;
+    write.fences = fences_[write.thread];
+  }
   return bytes_.data() + address;
+}
+
+void SharedMemory::begin_product(uint64_t address, uint32_t bytes, Place place) {
+  access(address, bytes, Access::Read, place);
+  for (auto at = static_cast<uint32_t>(address); at < address + bytes; ++at) {
+    const Last& write = shadows_[at].write;
+    if (write.clock >= group_floor_ && write.fences == fences_[write.thread])
+      throw Fault(Fault::Of::Race, "a race: shared byte " + std::to_string(at) +
+                                       " is read by a product at " + where(place) +
+                                       ", and was written at " + where({write.thread, write.line}) +
+                                       ", with no fence.proxy.async behind it");
+    ++products_[at];
+  }
+}
+
+void SharedMemory::end_product(uint64_t address, uint32_t bytes) {
+  for (uint32_t n = 0; n < bytes; ++n) --products_[static_cast<uint32_t>(address) + n];
 }
 
 }  // namespace tiny::emulation

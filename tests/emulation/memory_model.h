@@ -78,6 +78,12 @@ class SharedMemory {
   // A copy to these bytes begins, and ends: between, nobody may access them.
   void begin_copy(uint64_t address, uint32_t bytes, Place place);
   std::byte* end_copy(uint64_t address, uint32_t bytes);
+  // A product reads these bytes from now on: nobody may write them until it ends.  They are there
+  // for it if who wrote them has made a fence since.
+  void begin_product(uint64_t address, uint32_t bytes, Place place);
+  void end_product(uint64_t address, uint32_t bytes);
+  void fence(uint32_t thread) { ++fences_[thread]; }
+  const std::byte* at(uint64_t address) const { return bytes_.data() + address; }
   // All threads have come.
   void meet_all();
   void meet(std::span<const uint32_t> threads);
@@ -88,6 +94,7 @@ class SharedMemory {
     uint32_t thread = 0;
     uint32_t line = 0;
     bool is_atomic = false;
+    uint32_t fences = 0;  // that the thread had made before
   };
   struct Shadow {
     Last write, read;
@@ -100,11 +107,14 @@ class SharedMemory {
   static constexpr uint32_t kMany = ~uint32_t{0};
   std::vector<std::byte> bytes_;
   std::vector<Shadow> shadows_;
-  std::vector<uint8_t> copies_;  // under way, by byte
+  std::vector<uint8_t> copies_;     // under way, by byte
+  std::vector<uint16_t> products_;  // the same
+  std::vector<uint32_t> fences_;    // by thread
   uint32_t threads_ = 0;
   bool is_precise_ = false;
-  uint32_t tick_ = 0;   // of all groups: what lies before a group is before `floor_`
-  uint32_t floor_ = 0;  // what has a lower clock is before all
+  uint32_t tick_ = 0;         // of all groups: what lies before a group is before `floor_`
+  uint32_t floor_ = 0;        // what has a lower clock is before all
+  uint32_t group_floor_ = 0;  // what has a lower clock was another group's
   std::vector<uint32_t> clocks_;
   std::vector<uint32_t> known_;  // threads_ * threads_: the clocks of others that are before one
   std::unordered_map<uint32_t, std::vector<Last>> readers_;  // since the last write

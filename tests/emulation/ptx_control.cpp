@@ -32,8 +32,17 @@ void decode_trap(Decoder& d) {
 void nothing(const Instruction&, uint64_t*, Thread&) {
 }
 
-// Memory is always as the last store left it.
+// Memory is always as the last store left it, but for products that run beside the threads.
+void fence_shared(const Instruction&, uint64_t*, Thread& thread) {
+  thread.machine->fence_shared(thread);
+}
 void decode_fence(Decoder& d) {
+  if (d.take("proxy")) {
+    if (!d.take("async") || !d.take("shared::cta")) d.refuse("is of .proxy.async.shared::cta");
+    d.end(0);
+    d.out.run = fence_shared;
+    return;
+  }
   d.take_one({"sc", "acq_rel"});
   if (d.take_one({"cta", "gpu", "gl", "sys"}) < 0) d.refuse("needs a scope");
   d.end(0);

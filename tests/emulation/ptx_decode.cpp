@@ -11,8 +11,9 @@ namespace {
 
 std::map<std::string_view, void (*)(Decoder&)> all_decoders() {
   std::map<std::string_view, void (*)(Decoder&)> all;
-  for (const auto& part : {arithmetic_decoders(), bit_decoders(), conversion_decoders(),
-                           access_decoders(), control_decoders(), matrix_decoders()})
+  for (const auto& part :
+       {arithmetic_decoders(), bit_decoders(), conversion_decoders(), access_decoders(),
+        control_decoders(), matrix_decoders(), warpgroup_decoders()})
     for (const Decode& one : part) all[one.name] = one.decode;
   return all;
 }

@@ -110,5 +110,6 @@ std::vector<Decode> conversion_decoders();
 std::vector<Decode> access_decoders();
 std::vector<Decode> control_decoders();
 std::vector<Decode> matrix_decoders();
+std::vector<Decode> warpgroup_decoders();
 
 }  // namespace tiny::emulation

@@ -61,6 +61,10 @@ void Machine::begin_group(uint64_t number) {
     t.state = Thread::State::Ready;
     t.copies.clear();
     t.groups = 0;
+    t.products.clear();
+    t.sums.clear();
+    t.product_groups = t.products_begun = 0;
+    t.may_change_sums = false;
     t.slots[kTrueSlot] = 1;
     const uint32_t lane = t.index % kWarp;
     put(t, Special::TidX, t.index % block[0]);
@@ -90,7 +94,21 @@ void Machine::begin_group(uint64_t number) {
   }
   shared_.begin(shared, static_cast<uint32_t>(threads_.size()), entry().has_partial_barriers);
   arrived_.fill(0);
+  operands_.clear();
   ended_ = 0;
+}
+
+void Machine::check_same_operands(Thread& first, const Thread::Product& product) {
+  constexpr uint32_t kThreads = 4 * kWarp;
+  if (threads_.size() % kThreads != 0)
+    throw Fault(Fault::Of::Barrier,
+                "products of four warps, of which there are " + std::to_string(warps_.size()));
+  auto& known = operands_[first.index / kThreads];
+  const size_t number = first.products_begun++;
+  if (number == known.size()) known.emplace_back(product.a, product.b);
+  if (known[number] != std::pair(product.a, product.b))
+    throw Fault(Fault::Of::Barrier,
+                "four warps name other operands, at " + place_of(*product.at, first));
 }
 
 std::span<Thread> Machine::lanes(uint32_t warp) {

@@ -11,8 +11,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <random>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "tests/emulation/memory_model.h"
@@ -59,6 +61,18 @@ struct Thread {
   };
   std::vector<Copied> copies;
   uint64_t groups = 0;
+  // Of its warp, of whose threads the first one has them: products that have begun, whose groups
+  // have not been waited for; what sums were before, or are so far, by slot and lane; the groups.
+  struct Product {
+    uint64_t a = 0, b = 0;
+    bool adds = false;
+    uint64_t group = 0;
+    const Instruction* at = nullptr;
+  };
+  std::vector<Product> products;
+  std::map<uint32_t, std::array<uint64_t, kWarp>> sums;
+  uint64_t product_groups = 0, products_begun = 0;
+  bool may_change_sums = false;
   inline const std::vector<uint32_t>& lists() const;
 };
 
@@ -78,6 +92,15 @@ class Machine {
   void begin_copy(const Instruction& i, const Thread::Copied& copy, Thread& thread);
   // All of its copies but those of the last `most` groups.
   void end_copies(Thread& thread, uint64_t most);
+  // Pieces of shared memory that a product reads which runs beside the threads.
+  void begin_product(uint64_t address, uint32_t bytes, Place place) {
+    shared_.begin_product(address, bytes, place);
+  }
+  void end_product(uint64_t address, uint32_t bytes) { shared_.end_product(address, bytes); }
+  const std::byte* shared_at(uint64_t address) const { return shared_.at(address); }
+  void fence_shared(const Thread& thread) { shared_.fence(thread.index); }
+  // All warps of four name the same.
+  void check_same_operands(Thread& first, const Thread::Product& product);
   const Entry& entry() const { return *launch_->entry; }
   std::span<const std::byte> parameters() const { return launch_->parameters; }
 
@@ -107,6 +130,7 @@ class Machine {
   std::vector<std::byte> local_;
   std::vector<uint32_t> warps_;  // in the order of the round
   std::array<uint32_t, 16> arrived_{};
+  std::map<uint32_t, std::vector<std::pair<uint64_t, uint64_t>>> operands_;  // by four warps
   uint32_t ended_ = 0;
   uint64_t instructions_ = 0, instructions_begin_ = 0;
   uint64_t instructions_most_ = uint64_t{20'000'000'000};

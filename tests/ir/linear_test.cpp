@@ -396,6 +396,53 @@ TEST(Linear, LawsOfMatricesRejectPlantedPrograms) {
           [](LegalWarps& l) { l.add(Op::WaitCopies, kVoid, {}, -1); });
 }
 
+// Four warps, whose operands lie in what they share.
+struct LegalWide : LegalWarps {
+  static constexpr DType kSums = kFloat32.with_lanes(32);
+  int32_t row = static_cast<int32_t>(find_matrix_row("m64n64k16_f16"));
+  LinearId sums;
+
+  LegalWide() {
+    p.group[2] = 4;
+    sums = add(Op::Accumulator, kSums, {add(Op::Const, kSums, {}, 0)});
+  }
+  void multiply(LinearId first, LinearId second, LinearId to, int64_t turned = 0) {
+    const LinearId product = add(Op::Mma, kSums, {first, second, to}, turned, row);
+    add(Op::Set, kVoid, {to, product});
+  }
+};
+
+TEST(Linear, LawsOfProductsOfWhatAGroupShares) {
+  LegalWide whole;
+  whole.add(Op::Fence, kVoid, {});
+  whole.add(Op::Fence, kVoid, {}, 1);
+  whole.multiply(whole.shared, whole.shared, whole.sums, kTurnedA | kTurnedB);
+  whole.add(Op::CommitMmas, kVoid, {});
+  whole.add(Op::WaitMmas, kVoid, {}, 0);
+  EXPECT_NO_THROW(verify(whole.p));
+  const auto refused = [](const char* law, const std::function<void(LegalWide&)>& plant) {
+    LegalWide l;
+    plant(l);
+    SCOPED_TRACE(to_string(l.p));
+    expect_failure(failure_of([&] { verify(l.p); }), Status::Internal, {law});
+  };
+  refused("the operands lie in the group's memory",
+          [](LegalWide& l) { l.multiply(l.shared, l.memory, l.sums); });
+  refused("the row's warps are a part of the group's", [](LegalWide& l) {
+    l.p.group[2] = 2;
+    l.multiply(l.shared, l.shared, l.sums);
+  });
+  refused("an operand is turned or not",
+          [](LegalWide& l) { l.multiply(l.shared, l.shared, l.sums, 4); });
+  refused("an accumulator of the elements of a thread",
+          [](LegalWide& l) { l.multiply(l.shared, l.shared, l.sums - 1); });
+  refused("is set to the sum at once", [](LegalWide& l) {
+    l.add(Op::Mma, LegalWide::kSums, {l.shared, l.shared, l.sums}, 0, l.row);
+  });
+  refused("a fence is of memory or of sums", [](LegalWide& l) { l.add(Op::Fence, kVoid, {}, 2); });
+  refused("some groups may be under way", [](LegalWide& l) { l.add(Op::WaitMmas, kVoid, {}, -1); });
+}
+
 TEST(Linear, OneThreadAloneSharesNothing) {
   const auto refused = [](const char* law, const std::function<void(Legal&)>& plant) {
     Legal l;

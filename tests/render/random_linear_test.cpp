@@ -19,8 +19,10 @@ TEST(RandomLinear, EveryLinearOpOccurs) {
   for (uint64_t seed = 0; seed < 200; ++seed)
     for (const LinearOp& op : random_linear(seed).ops) seen.insert(op.op);
   // Renderers of single threads refuse those of groups; codegen_random_kernels draws them.
-  const std::set<Op> of_groups{Op::Shared,    Op::Barrier, Op::GroupFold,  Op::Mma,  Op::LoadMatrix,
-                               Op::CopyAsync, Op::Commit,  Op::WaitCopies, Op::Join, Op::Part};
+  const std::set<Op> of_groups{Op::Shared,     Op::Barrier,   Op::GroupFold, Op::Mma,
+                               Op::LoadMatrix, Op::CopyAsync, Op::Commit,    Op::WaitCopies,
+                               Op::Join,       Op::Part,      Op::Fence,     Op::CommitMmas,
+                               Op::WaitMmas};
   for (size_t i = 0; i < kOpCount; ++i)
     if (const Op op = static_cast<Op>(i); legal_in(op, kLinearStage) && !of_groups.contains(op)) {
       EXPECT_TRUE(seen.contains(op)) << info(op).name;

@@ -368,7 +368,7 @@ void propose_group_chain(const Seen& seen, std::vector<Proposal>& to) {
   for (const ChainTile& tile : kTiles) add(tile, kNoMatrices);
   for (int64_t m = 0; m < kMatrixRowCount; ++m)
     for (const ChainTile& tile : kMatrixTiles)
-      if (seen.machine.has_matrices(m)) add(tile, m);
+      if (seen.machine.has_matrices(m) && !kMatrixRows[m].shares_operands()) add(tile, m);
 }
 
 }  // namespace tiny

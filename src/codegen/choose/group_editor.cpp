@@ -172,8 +172,10 @@ bool fits_group(const Kernel& kernel, const Target& target) {
   if (staged_bytes(kernel) - shared_bytes(kernel) > target.group.private_bytes) return false;
   FreeRanges free;
   add_free_ranges(kernel, kernel.roots, free);
+  const RangeSet columns = shared_columns(kernel);
   for (const UOp& u : topological(kernel.roots)) {
-    if (u.op() == Op::MatrixTerm) continue;  // no value of a thread's own
+    // No value of a thread's own.
+    if (u.op() == Op::MatrixTerm || (free.at(u.node()) & columns)) continue;
     int64_t copies = 1;
     for (RangeSet left = free.at(u.node()) & repeated; left; left &= left - 1)
       copies *= kernel.ranges[static_cast<size_t>(std::countr_zero(left))].range.src(0).const_int();

@@ -2,6 +2,7 @@
 // group, a band of its rows for each warp; of some steps at a time both operands lie in memory that
 // the group shares, swizzled, and are copied ahead where there is room.
 #include <algorithm>
+#include <span>
 #include <tuple>
 #include <vector>
 
@@ -23,6 +24,9 @@ struct MatrixTile {
 };
 constexpr MatrixTile kTiles[] = {{128, 128, 4}, {128, 64, 4}, {64, 128, 4},
                                  {64, 64, 4},   {64, 32, 4},  {32, 32, 2}};
+// Of rows that four warps form together: each has 16 rows of a tile.
+constexpr MatrixTile kWideTiles[] = {{128, 256, 8}, {128, 128, 8}, {64, 256, 4},
+                                     {64, 128, 4},  {128, 64, 8},  {64, 64, 4}};
 constexpr int64_t kBytesOfSteps = 64;  // that are shared at a time: two products of 16 bits
 constexpr int64_t kRooms[] = {1, 2, 3, 4};
 
@@ -40,16 +44,17 @@ class MatrixTiler {
     std::vector<int64_t> launched;
     for (const KernelRange& r : seen_.kernel.ranges) launched.push_back(r.range.int_arg());
     rows_ = edit_.now().next_range_number();
-    columns_ = rows_ + 1, steps_ = rows_ + 2;
+    columns_ = wide_ = rows_ + 1, steps_ = rows_ + 2;
     const Option tiles[] = {tile_option(number(product_.row), tile_.rows),
                             tile_option(number(product_.column), tile_.columns),
                             tile_option(number(product_.step), steps_of_tile())};
     if (!edit_.add(tiles)) return false;
+    if (row_.shares_operands() && !cut_columns()) return false;
     edit_.launch(launched);
     if (!order()) return false;
     std::vector<std::vector<int64_t>> fills;
     for (const int64_t param : product_.params) fills.push_back(share(param));
-    if (!multiply()) return false;
+    if (!(row_.shares_operands() ? multiply_shared() : multiply())) return false;
     for (const std::vector<int64_t>& fill : fills)
       if (!fill.empty()) deal(fill);
     if (rooms == 1) return true;
@@ -61,7 +66,32 @@ class MatrixTiler {
 
  private:
   int64_t number(size_t range) const { return seen_.kernel.ranges[range].range.int_arg(); }
-  int64_t steps_of_tile() const { return kBytesOfSteps / kWordBytes * row_.steps; }
+  int64_t steps_of_tile() const {
+    return row_.shares_operands() ? kLineElements : kBytesOfSteps / kWordBytes * row_.steps;
+  }
+
+  const AccessInfo* load_of(int64_t param) const {
+    const auto load = std::ranges::find_if(seen_.table.accesses, [&](const AccessInfo& a) {
+      return a.node.op() == Op::Load && a.node.src(0).int_arg() == param;
+    });
+    return load == seen_.table.accesses.end() ? nullptr : &*load;
+  }
+
+  // Columns whose steps lie side by side are one product, others as many as a line has.
+  bool cut_columns() {
+    int64_t wanted = 0;
+    for (const int64_t param : product_.params) {
+      const AccessInfo* load = load_of(param);
+      const bool is_half = load && load->node.dtype() == kFloat16;
+      if (!load || is_half != (row_.element == MatrixElement::Half)) return false;
+      if (load->strides[product_.row] != 0) continue;
+      wanted = load->strides[product_.step] == 1 ? tile_.columns : kLineElements;
+    }
+    if (row_.n != wanted || product_.params.size() != 2) return false;
+    if (row_.n == tile_.columns) return true;
+    wide_ = edit_.now().next_range_number();
+    return edit_.add(tile_option(columns_, row_.n));
+  }
 
   // Blocks of steps outside of what a group has beside each other, the steps of one inside.
   bool order() {
@@ -82,19 +112,19 @@ class MatrixTiler {
   // An operand's tile as it lies in memory, so that it is copied as it is: the ranges that fill it,
   // that of a line last; none where it stays in memory.
   std::vector<int64_t> share(int64_t param) {
-    const auto load = std::ranges::find_if(seen_.table.accesses, [&](const AccessInfo& a) {
-      return a.node.op() == Op::Load && a.node.src(0).int_arg() == param;
-    });
-    if (load == seen_.table.accesses.end()) return {};
-    const bool has_rows = load->strides[product_.row] != 0;
-    const int64_t side = has_rows ? rows_ : columns_;
-    const bool are_steps_beside = load->strides[product_.step] == 1;
-    const int64_t along = are_steps_beside ? steps_ : side;
-    const int64_t line = are_steps_beside ? side : steps_;
+    const AccessInfo* load = load_of(param);
+    if (!load) return {};
+    std::vector<int64_t> sides{rows_};
+    if (load->strides[product_.row] == 0) sides = {columns_};
+    if (sides[0] == columns_ && wide_ != columns_) sides.push_back(wide_);
+    std::vector<int64_t> layout = sides;
+    layout.insert(layout.end() - (load->strides[product_.step] == 1 ? 0 : 1), steps_);
+    const int64_t along = layout.back();
+    if (row_.shares_operands() && edit_.size(along) != kLineElements) return {};
     int64_t bits = 0;
     const int64_t bytes = edit_.size(along) * load->node.dtype().bytes();
     while (bits < kSwizzledBitsMax && (kSwizzledPiece << (bits + 1)) <= bytes) ++bits;
-    Option option{OptionKind::Stage, place_, param, {line, along}, 0, false};
+    Option option{OptionKind::Stage, place_, param, layout, 0, false};
     option.is_shared = true;
     option.swizzle = bits;
     const size_t before = now().ranges.size();
@@ -103,6 +133,16 @@ class MatrixTiler {
     for (size_t i = before; i < now().ranges.size(); ++i)
       fill.push_back(now().ranges[i].range.int_arg());
     return fill;
+  }
+
+  bool multiply_shared() {
+    const int64_t first = now().next_range_number();
+    const Option options[] = {
+        tile_option(rows_, row_.m), tile_option(steps_, row_.k),
+        Option{OptionKind::Matrix, -1, number_, {first, wide_, first + 1}, 0, false},
+        local_option(rows_, 2)};
+    if (!edit_.add(options)) return false;
+    return wide_ == columns_ ? repeat({steps_}) : repeat({columns_, steps_});
   }
 
   bool multiply() {
@@ -142,6 +182,8 @@ class MatrixTiler {
     sort_stable(fill, [&](int64_t a, int64_t b) {
       return std::tuple(beside(a), b) > std::tuple(beside(b), a);
     });
+    // Blocks of columns are filled one after the other.
+    if (fill.size() > 2 && edit_.size(fill[1]) < edit_.size(fill[2])) std::swap(fill[1], fill[2]);
     int64_t wide = lanes_beside(now(), table, now().find_range(fill.front()), seen_.machine);
     while (wide > 1 && edit_.size(fill.front()) < kLaneColumns * wide) wide /= 2;
     edit_.deal(fill.front(), 0, kLaneColumns, wide);
@@ -158,6 +200,7 @@ class MatrixTiler {
   const MatrixTile& tile_;
   GroupEditor edit_;
   int64_t rows_ = -1, columns_ = -1, steps_ = -1, place_ = -1;
+  int64_t wide_ = -1;  // the columns of one product that several warps form
 };
 
 }  // namespace
@@ -170,7 +213,8 @@ void propose_group_matrices(const Seen& seen, std::vector<Proposal>& to) {
   const GroupProduct product = *find_group_product(seen);
   for (int64_t row = 0; row < kMatrixRowCount; ++row) {
     if (!seen.machine.has_matrices(row)) continue;
-    for (const MatrixTile& tile : kTiles)
+    const bool is_wide = kMatrixRows[static_cast<size_t>(row)].shares_operands();
+    for (const MatrixTile& tile : is_wide ? std::span<const MatrixTile>(kWideTiles) : kTiles)
       for (const int64_t rooms : kRooms) {
         MatrixTiler tiler(seen, product, row, tile);
         if (!tiler.run(rooms)) break;

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/matrix.h"
+#include "codegen/linear/group_products.h"
 #include "ir/fold.h"
 
 namespace tiny {
@@ -28,6 +29,8 @@ struct Byte {
   int64_t written = -1, read = -1;  // the numbers of barriers passed; -1: never
   int32_t writer = 0, reader = 0;   // threads; a reader of -1: several
   int32_t copies = 0;               // under way
+  int32_t products = 0;             // that read it and are under way
+  bool is_fenced = false;           // what was written is there for products
 };
 
 struct OpenLoop {
@@ -40,11 +43,22 @@ struct Copy {
   int64_t group = 0;
 };
 
+// The bytes that a product reads, pieces of 16.
+struct Product {
+  std::vector<int64_t> pieces;
+  int64_t group = 0;
+};
+
 struct Walker {
   std::vector<Known> values;
   std::vector<OpenLoop> loops;
   std::vector<Copy> copies;
   int64_t groups = 0;  // of copies that it has committed
+  std::vector<Product> products;
+  int64_t product_groups = 0;
+  bool may_change_sums = false;                      // behind a fence of them
+  std::vector<LinearId> sums;                        // of products under way
+  std::vector<std::pair<int64_t, int64_t>> written;  // since its last fence of memory: begin, bytes
   LinearId at = 0;
   std::array<int64_t, 3> coordinates{};
 };
@@ -60,6 +74,7 @@ class Checker {
         ends_(program.ops.size()),
         periods_(program.ops.size(), 1),
         has_barrier_(program.ops.size()),
+        has_products_(std::ranges::any_of(program.ops, multiplies_shared)),
         bytes_(static_cast<size_t>(program.shared_bytes)),
         walkers_(static_cast<size_t>(program.group_threads())) {
     std::vector<LinearId> open;
@@ -92,6 +107,7 @@ class Checker {
       const LinearOp& op = program_.ops[meeting];
       if (op.op == Op::Barrier) ++barriers_;
       if (op.op == Op::LoadMatrix) load_matrices(op);
+      if (multiplies_shared(op)) multiply(meeting, op);
       for (Walker& w : walkers_) ++w.at;
     }
     return found_;
@@ -117,6 +133,10 @@ class Checker {
 
   void step(Walker& w, size_t thread, const LinearOp& op) {
     const LinearId here = w.at++;
+    if (!w.sums.empty() && op.op != Op::Set)
+      for (size_t s = 0; s < op.count; ++s)
+        if (std::ranges::find(w.sums, op.src[s]) != w.sums.end())
+          return fail(here, thread, 0, "products of the sum are under way");
     switch (op.op) {
       case Op::Loop:
         return open_loop(w, here, op);
@@ -137,6 +157,13 @@ class Checker {
         return;
       case Op::WaitCopies:
         return end_copies(w, thread, op.imm);
+      case Op::Fence:
+        return fence(w, thread, op.imm);
+      case Op::CommitMmas:
+        ++w.product_groups;
+        return;
+      case Op::WaitMmas:
+        return end_products(w, op.imm);
       default:
         w.values[here] = value(w, op);
     }
@@ -218,7 +245,7 @@ class Checker {
       Byte& b = bytes_[static_cast<size_t>(i)];
       if (b.copies > 0) return fail(at, thread, i, "a copy to it is under way");
       // A thread beside the edge reads what it does not use.
-      if (b.written < 0 && op_of(at).op == Op::LoadMatrix)
+      if (b.written < 0 && (op_of(at).op == Op::LoadMatrix || op_of(at).op == Op::Mma))
         return fail(at, thread, i, "nobody has written what is read");
       if (b.written == barriers_ && b.writer != own)
         return fail(at, thread, i, "no barrier between another thread's write and the read");
@@ -233,13 +260,17 @@ class Checker {
     for (int64_t i = first; i < first + bytes; ++i) {
       Byte& b = bytes_[static_cast<size_t>(i)];
       if (is_sure && b.copies > 0) return fail(at, thread, i, "a copy to it is under way");
+      if (is_sure && b.products > 0)
+        return fail(at, thread, i, "a product that reads it is under way");
       if (is_sure && b.written == barriers_ && b.writer != own)
         return fail(at, thread, i, "no barrier between the writes of two threads");
       if (is_sure && b.read == barriers_ && b.reader != own)
         return fail(at, thread, i, "no barrier between another thread's read and the write");
       b.written = barriers_;
       b.writer = own;
+      b.is_fenced = false;
     }
+    if (has_products_) walkers_[thread].written.emplace_back(first, bytes);
   }
   bool is_inside(LinearId at, size_t thread, int64_t first, int64_t bytes) {
     const bool is = first >= 0 && first + bytes <= std::ssize(bytes_);
@@ -249,7 +280,7 @@ class Checker {
 
   // Of memory that may be anywhere in a piece, all counts as written.
   void write_somewhere() {
-    for (Byte& b : bytes_) b.written = std::max<int64_t>(b.written, 0);
+    for (Byte& b : bytes_) b.written = std::max<int64_t>(b.written, 0), b.is_fenced = true;
   }
 
   void access(Walker& w, size_t thread, LinearId here, DType dtype, size_t mask_at, bool writes) {
@@ -285,9 +316,67 @@ class Checker {
         --b.copies;
         b.written = barriers_;
         b.writer = static_cast<int32_t>(thread);
+        b.is_fenced = false;
       }
+      if (has_products_) w.written.emplace_back(copy.begin, copy.bytes);
       return true;
     });
+  }
+
+  void fence(Walker& w, size_t thread, int64_t of_sums) {
+    if (of_sums != 0) {
+      w.may_change_sums = true;
+      return;
+    }
+    for (const auto& [begin, bytes] : w.written)
+      for (int64_t i = begin; i < begin + bytes; ++i)
+        if (Byte& b = bytes_[static_cast<size_t>(i)]; b.writer == static_cast<int32_t>(thread))
+          b.is_fenced = true;
+    w.written.clear();
+  }
+
+  // Of each row of warps the first thread stands for all: they have the same addresses.
+  void multiply(LinearId at, const LinearOp& op) {
+    const MatrixRow& row = kMatrixRows[op.aux];
+    const auto step = static_cast<size_t>(kWarpThreads * row.warps);
+    for (size_t t = 0; t < walkers_.size() && found_.empty(); t += step) {
+      Walker& w = walkers_[t];
+      if (!w.may_change_sums) return fail(at, t, 0, "no fence of sums before the product");
+      w.products.push_back({{}, w.product_groups});
+      if (std::ranges::find(w.sums, op.src[2]) == w.sums.end()) w.sums.push_back(op.src[2]);
+      read_operand(at, t, w.values[op.src[0]], row.m * row.warps, (op.imm & kTurnedA) != 0);
+      read_operand(at, t, w.values[op.src[1]], row.n, (op.imm & kTurnedB) != 0);
+    }
+  }
+  void read_operand(LinearId at, size_t thread, const Known& begin, int64_t sides, bool is_turned) {
+    constexpr int64_t kPiece = 8, kPieceBytes = 16, kSteps = 16;
+    if (!begin.is_known) return;
+    if (begin.memory == kNone || begin.number % kPieceBytes != 0)
+      return fail(at, thread, begin.number, "no operand begins there");
+    const int64_t lines = is_turned ? kSteps : sides, along = is_turned ? sides : kSteps;
+    for (int64_t line = 0; line < lines; ++line)
+      for (int64_t piece = 0; piece < along && found_.empty(); piece += kPiece) {
+        const int64_t first = is_turned ? place_in_lines(begin.number, piece, line, true)
+                                        : place_in_lines(begin.number, line, piece, false);
+        read(at, thread, first, kPieceBytes);
+        for (int64_t i = first; i < first + kPieceBytes && found_.empty(); ++i) {
+          Byte& b = bytes_[static_cast<size_t>(i)];
+          if (!b.is_fenced) return fail(at, thread, i, "no fence between a write and the product");
+          ++b.products;
+        }
+        walkers_[thread].products.back().pieces.push_back(first);
+      }
+  }
+  void end_products(Walker& w, int64_t most) {
+    std::erase_if(w.products, [&](const Product& product) {
+      if (product.group + most >= w.product_groups) return false;
+      for (const int64_t piece : product.pieces)
+        for (int64_t i = piece; i < piece + 16; ++i) --bytes_[static_cast<size_t>(i)].products;
+      return true;
+    });
+    if (!w.products.empty()) return;
+    w.may_change_sums = false;
+    w.sums.clear();
   }
 
   void load_matrices(const LinearOp& op) {
@@ -304,6 +393,7 @@ class Checker {
   std::vector<LinearId> ends_;  // of blocks, by head
   std::vector<int64_t> periods_;
   std::vector<bool> has_barrier_;
+  bool has_products_;
   std::vector<Byte> bytes_;
   std::vector<Walker> walkers_;
   int64_t barriers_ = 0, steps_ = 0;

@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "base/checked.h"
+#include "base/matrix.h"
+#include "codegen/linear/group_products.h"
 
 namespace tiny {
 
 namespace {
-
-constexpr int64_t kRoomAlignment = 128;  // bytes: a line of shared memory
 
 // A marked loop: its body is a part that fills, up to the last barrier that stands in no other
 // block, and a part that computes.
@@ -105,6 +105,8 @@ class Pipeliner {
 
   // Where each piece of the group's memory is once some have several rooms.
   void lay_out() {
+    const bool is_shared = std::ranges::any_of(from_, multiplies_shared);
+    const int64_t alignment = is_shared ? kMatrixBlock : kMatrixLine;
     std::set<int64_t> pieces;
     for (const LinearOp& op : from_)
       if (op.op == Op::Shared) pieces.insert(op.imm);
@@ -113,8 +115,8 @@ class Pipeliner {
       const auto next = std::next(piece);
       int64_t bytes = (next == pieces.end() ? program_.shared_bytes : *next) - *piece;
       const bool is_ring = loop_.filled.contains(*piece);
-      if (is_ring) bytes = round_up(bytes, kRoomAlignment);
-      used = round_up(used, kRoomAlignment);
+      if (is_ring) bytes = round_up(bytes, alignment);
+      used = round_up(used, alignment);
       places_[*piece] = {used, bytes};
       used += is_ring ? bytes * loop_.rooms : bytes;
     }

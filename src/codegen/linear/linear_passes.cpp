@@ -95,7 +95,8 @@ void merge_equal(LinearProgram& program) {
     if (op.op == Op::EndLoop || op.op == Op::EndIf) table.close();
     if (op.op == Op::Loop || op.op == Op::If) table.open();
     if (op.op == Op::Store || op.op == Op::Loop || op.op == Op::EndLoop || op.op == Op::Barrier ||
-        op.op == Op::GroupFold || op.op == Op::CopyAsync || op.op == Op::WaitCopies)
+        op.op == Op::GroupFold || op.op == Op::CopyAsync || op.op == Op::WaitCopies ||
+        op.op == Op::WaitMmas)
       ++epoch;
     if (has(op.op, kEffect) || op.dtype == kVoid || !steady) continue;
     same[i] = table.find(i, op.op == Op::Load ? epoch : 0);

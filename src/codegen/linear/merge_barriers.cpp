@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "codegen/linear/group_products.h"
+
 namespace tiny {
 
 namespace {
@@ -63,14 +65,20 @@ class Merger {
     return (op.op == Op::EndLoop || op.op == Op::EndIf) && meets_[op.src[0]];
   }
 
+  LinearId root(LinearId address) const {
+    while (program_.ops[address].op == Op::Address) address = program_.ops[address].src[0];
+    return address;
+  }
+
   void add(LinearId at, Accesses& to) const {
     const LinearOp& op = program_.ops[at];
     if (is_edge(at)) to.are_any = true;
+    if (multiplies_shared(op))
+      for (size_t s = 0; s < 2; ++s) to.read.insert(program_.ops[root(op.src[s])].imm);
     if (op.op != Op::Load && op.op != Op::Store && op.op != Op::LoadMatrix &&
         op.op != Op::CopyAsync)
       return;
-    LinearId memory = op.src[0];
-    while (program_.ops[memory].op == Op::Address) memory = program_.ops[memory].src[0];
+    const LinearId memory = root(op.src[0]);
     if (program_.ops[memory].op != Op::Shared) return;
     (op.op == Op::Store || op.op == Op::CopyAsync ? to.written : to.read)
         .insert(program_.ops[memory].imm);

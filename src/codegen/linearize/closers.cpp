@@ -23,8 +23,8 @@ void Closers::declare_stage(Task& task) {
   const int64_t* const before = is_shared ? shared_at_.find(node) : nullptr;
   const int64_t offset = before ? *before : used;
   if (!before) {
-    const int64_t line = node.stage_arg().swizzle != 0 ? kSwizzledLine : kSharedLine;
-    used += round_up(std::max<int64_t>(size, 1) * node.dtype().bytes(), line);
+    used += round_up(std::max<int64_t>(size, 1) * node.dtype().bytes(),
+                     shared_line(nest_.kernel(), node));
   }
   // What is filled now has been read: by the step before this one in a loop, by a loop before.
   if (is_shared && (before || emit_.depth() > 0)) emit_.add(emit_.depth(), Op::Barrier, kVoid);

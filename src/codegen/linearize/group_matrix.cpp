@@ -19,6 +19,8 @@ constexpr uint64_t kOperandUse = 2;  // of an instance: the words that a thread 
 constexpr int64_t kRowBytes = 16;    // of a matrix that is loaded
 constexpr size_t kHalvesOfRows = 4;  // sources of a term
 constexpr size_t kHalvesOfSteps = 5;
+constexpr size_t kBlocksOfB = 3;  // of columns, where operands are shared
+constexpr size_t kBlocksOfResult = 6;
 
 const MatrixRow& row_of(const UOp& sum) {
   return kMatrixRows[static_cast<size_t>(sum.src(0).int_arg())];
@@ -29,8 +31,13 @@ const MatrixRow& row_of(const UOp& sum) {
 RangeSet Matrices::elements_of(const UOp& node) const {
   if (!is_matrix_sum(node)) return 0;
   const Kernel& kernel = nest_.kernel();
-  return bit(kernel.position(node.src(0).src(kHalvesOfRows))) |
-         bit(kernel.position(node.src(0).src(kHalvesOfSteps)));
+  const UOp& term = node.src(0);
+  RangeSet elements = bit(kernel.position(term.src(kHalvesOfRows))) |
+                      bit(kernel.position(term.src(kHalvesOfSteps)));
+  if (row_of(node).shares_operands())
+    elements |= bit(kernel.position(term.src(kBlocksOfB))) |
+                bit(kernel.position(term.src(kBlocksOfResult)));
+  return elements;
 }
 
 DType Matrices::dtype_of(const UOp& sum) {
@@ -39,6 +46,7 @@ DType Matrices::dtype_of(const UOp& sum) {
 
 void Matrices::accumulate(const Task& task, LinearId accumulator) {
   const UOp& term = task.node.src(0);
+  if (row_of(task.node).shares_operands()) return accumulate_shared(term, accumulator);
   const LinearId a = operand(term.src(0), spread_of(term.src(0), term, true));
   const LinearId b = operand(term.src(1), spread_of(term.src(1), term, false));
   const size_t here = emit_.depth();
@@ -54,6 +62,7 @@ Matrices::Spread Matrices::spread_of(const UOp& value, const UOp& term, bool has
     if (r.kind == RangeKind::Dot) spread.step = r.range;
     if (r.kind == RangeKind::Local && r.axis == 0) spread.thread = r.range;
     if (r.kind == RangeKind::Local && r.axis == 1) spread.group = r.range;
+    if (r.kind == RangeKind::Local && r.axis == 2) spread.warp = r.range;
   }
   if (has_rows) spread.rows = term.src(kHalvesOfRows);
   spread.steps = term.src(kHalvesOfSteps);
@@ -168,16 +177,80 @@ LinearId Matrices::rounded(LinearId words) {
 }
 
 void Matrices::remember_rows(const UOp& sum, LinearId value) {
-  const size_t rows = nest_.kernel().position(sum.src(0).src(kHalvesOfRows));
-  const int64_t halves = nest_.extent(rows);
-  const int64_t lanes = emit_.op(value).dtype.lanes / halves;
-  for (int64_t half = 0; half < halves; ++half) {
-    nest_.fix(rows, half);
-    const LinearId part =
-        emit_.add(emit_.depth(), Op::Part, sum.dtype().with_lanes(lanes), {value}, half * lanes);
-    emit_.remember(nest_.key_of(sum), part);
+  const UOp& term = sum.src(0);
+  const size_t rows = nest_.kernel().position(term.src(kHalvesOfRows));
+  const int64_t halves = nest_.extent(rows), all = emit_.op(value).dtype.lanes;
+  const bool has_blocks = row_of(sum).shares_operands();
+  const size_t blocks = has_blocks ? nest_.kernel().position(term.src(kBlocksOfResult)) : rows;
+  const int64_t count = has_blocks ? nest_.extent(blocks) : 1;
+  const int64_t lanes = all / halves / count;
+  for (int64_t part = 0; part < halves * count; ++part) {
+    if (has_blocks) nest_.fix(blocks, part / halves);
+    nest_.fix(rows, part % halves);
+    const LinearId value_of_part =
+        emit_.add(emit_.depth(), Op::Part, sum.dtype().with_lanes(lanes), {value}, part * lanes);
+    emit_.remember(nest_.key_of(sum), value_of_part);
     nest_.release(rows);
+    if (has_blocks) nest_.release(blocks);
   }
+}
+
+void Matrices::accumulate_shared(const UOp& term, LinearId accumulator) {
+  const InLines a = in_lines(term.src(0), term, true), b = in_lines(term.src(1), term, false);
+  const size_t here = emit_.depth();
+  const LinearId sum =
+      emit_.add(here, Op::Mma, emit_.op(accumulator).dtype, {a.begin, b.begin, accumulator},
+                (a.is_turned ? kTurnedA : 0) | (b.is_turned ? kTurnedB : 0),
+                static_cast<int32_t>(term.int_arg()));
+  emit_.add(here, Op::Set, kVoid, {accumulator, sum});
+}
+
+// Where the operand of all warps begins: the element of the first row or column, and step.
+Matrices::InLines Matrices::in_lines(const UOp& value, const UOp& term, bool has_rows) {
+  const MatrixRow& row = kMatrixRows[static_cast<size_t>(term.int_arg())];
+  Spread spread = spread_of(value, term, has_rows);
+  if (!has_rows) spread.columns = term.src(kBlocksOfB);
+  const auto refuse = [&](const char* why) {
+    throw Error(Status::InvalidArgument, cat("option TC of ", row.name, ": the ",
+                                             has_rows ? "first" : "second", " operand ", why));
+  };
+  const std::optional<Affine> flat = affine(plain_stage_index(value));
+  if (!flat) refuse("lies anywhere");
+  const bool is_turned = flat->coefficient(spread.group) == 1;
+  const int64_t side = is_turned ? 1 : kLineElements, step = is_turned ? kLineElements : 1;
+  const auto is = [&](const UOp& range, int64_t coefficient) {
+    return !range || flat->coefficient(range) == coefficient;
+  };
+  if (!is(spread.group, side) || !is(spread.rows, side * kLaneRows) ||
+      !is(spread.columns, side * kLaneRows) || !is(spread.step, step) ||
+      !is(spread.thread, step * row.steps) || !is(spread.steps, step * row.steps * kLaneColumns) ||
+      !is(has_rows ? spread.warp : UOp(), side * row.m))
+    refuse("does not lie in lines of 64 elements");
+  const UOp zero = value.graph().integer(0);
+  std::vector<std::pair<UOp, UOp>> named;
+  for (const UOp& r :
+       {spread.group, spread.rows, spread.columns, spread.step, spread.thread, spread.steps})
+    if (r) named.emplace_back(r, zero);
+  if (has_rows && spread.warp)
+    named.emplace_back(spread.warp, mul(floor_div(spread.warp, row.warps), row.warps));
+  const UOp begin = simplify_index(substitute(plain_stage_index(value), named));
+  // Whole blocks of lines, or of a line that lies along the steps whole products.
+  const std::optional<Affine> terms = affine(begin);
+  const auto is_whole = [&](int64_t n) {
+    const int64_t in_block = n % (kLineElements * kLinesOfBlock);
+    return in_block == 0 || (!is_turned && in_block < kLineElements && in_block % row.k == 0);
+  };
+  if (!terms || !is_whole(terms->constant) ||
+      !std::ranges::all_of(terms->terms,
+                           [&](const AffineTerm& t) { return is_whole(t.coefficient); }))
+    refuse("does not begin with a line");
+  const int64_t bytes = value.dtype().bytes();
+  const Place p = addresses_.place(accesses_.base_of(value.src(0)), begin, bytes);
+  const size_t here = emit_.depth();
+  LinearId at = emit_.add(here, Op::Address, kAddress, {p.address, p.index}, bytes);
+  if (p.displacement != 0)
+    at = emit_.add(here, Op::Address, kAddress, {at, emit_.index_constant(p.displacement)}, 1);
+  return {at, is_turned};
 }
 
 }  // namespace tiny

@@ -38,6 +38,7 @@ class Matrices {
     UOp thread, group;  // along axes 0 and 1
     UOp rows, steps;    // halves
     UOp step;           // of a word
+    UOp columns, warp;  // blocks, of what the group shares; along axis 2
   };
   LinearId operand(const UOp& value, const Spread& spread);
   LinearId joined(const UOp& value, const Spread& spread);
@@ -45,6 +46,12 @@ class Matrices {
   std::optional<bool> is_turned(const UOp& value, const Spread& spread);
   Spread spread_of(const UOp& value, const UOp& term, bool has_rows);
   LinearId rounded(LinearId words);
+  void accumulate_shared(const UOp& term, LinearId accumulator);
+  struct InLines {
+    LinearId begin;
+    bool is_turned;
+  };
+  InLines in_lines(const UOp& value, const UOp& term, bool has_rows);
 
   Emitter& emit_;
   LoopNest& nest_;

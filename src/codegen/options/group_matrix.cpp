@@ -9,10 +9,13 @@
 #include "base/matrix.h"
 #include "ir/affine.h"
 #include "ir/build.h"
+#include "rules/symbolic.h"
 
 namespace tiny {
 
 namespace {
+
+constexpr int64_t kResultColumns = 2;  // side by side, of a thread
 
 DType element_of(MatrixElement element) {
   switch (element) {
@@ -115,6 +118,8 @@ class MatrixMaker {
     }
     if (ordered_ranges(out_) & (bit(out_.position(m_)) | bit(out_.position(n_))))
       refuse("its steps go one after the other");
+    if (row_.shares_operands() && ordered_ranges(out_) != 0)
+      refuse(cat("sums of ", row_.name, " begin with nothing"));
   }
 
   bool shares_product(const UOp& u) const {
@@ -151,7 +156,8 @@ class MatrixMaker {
       return true;
     });
     for (auto& [sum, made] : terms) made = matrix_sum(sum, outside);
-    out_.ranges.push_back({c_, RangeKind::Local, true, false, 1});
+    const bool is_split = row_.shares_operands();
+    out_.ranges.push_back({c_, is_split ? RangeKind::Loop : RangeKind::Local, true, false, 1});
     for (UOp& root : out_.roots) root = substitute(root, terms);
   }
 
@@ -165,6 +171,12 @@ class MatrixMaker {
     if (!depends(a, m_) || depends(a, n_) || !depends(b, n_) || depends(b, m_) || !depends(a, k_) ||
         !depends(b, k_))
       refuse("one factor has the rows and the steps, the other the steps and the columns");
+    const auto is_in_lines = [](const UOp& operand) {
+      return operand.op() == Op::Index && operand.src(0).stage_arg().is_shared &&
+             operand.src(0).stage_arg().swizzle == kSwizzledBitsMax;
+    };
+    if (row_.shares_operands() && (!is_in_lines(a) || !is_in_lines(b)))
+      refuse(cat("the operands of ", row_.name, " are shared, swizzled by ", kSwizzledBitsMax));
     for (const UOp& fact : outside) {
       a = zero_outside(a, fact);
       b = zero_outside(b, fact);
@@ -180,13 +192,20 @@ class MatrixMaker {
 
   // Into digits: halves have the numbers of m and k, threads along axis 0 that of n.
   void split() {
+    int64_t column = option_.list[1], column_of_b = c_.int_arg();
+    std::vector<UOp> blocks;
+    if (row_.shares_operands()) {
+      column = split_blocks(column, RangeKind::Upcast, blocks);
+      column_of_b = split_blocks(column_of_b, RangeKind::Unroll, blocks);
+    }
     const int64_t first = out_.next_range_number();
     tile(option_.list[0], kLaneRows);
-    tile(option_.list[1], row_.n / kLaneColumns);
+    tile(column, kResultColumns);
     tile(option_.list[2], row_.steps * kLaneColumns);
+    set_kind(column_of_b, RangeKind::Local, 1);
     set_kind(option_.list[0], RangeKind::Upcast);
     set_kind(first, RangeKind::Local, 1);
-    set_kind(option_.list[1], RangeKind::Local, 0);
+    set_kind(column, RangeKind::Local, 0);
     set_kind(first + 1, RangeKind::Vec);
     set_kind(option_.list[2], RangeKind::Unroll);
     if (row_.steps > 1) {
@@ -197,9 +216,20 @@ class MatrixMaker {
     // The terms name the halves.
     const UOp rows = range(option_.list[0]), steps = range(option_.list[2]);
     map_kernel(out_, [&](const UOp& u, std::vector<UOp>& src) {
-      if (u.op() == Op::MatrixTerm && u.src(3) == c_) src[4] = rows, src[5] = steps;
+      if (u.op() == Op::MatrixTerm && u.src(4).op() != Op::Range) {
+        src[4] = rows, src[5] = steps;
+        if (!blocks.empty()) src[3] = blocks[1], src.push_back(blocks[0]);
+      }
       return u.with_src(src);
     });
+  }
+  // Of columns, those that a row of one warp has; the number of the range inside of a block.
+  int64_t split_blocks(int64_t columns, RangeKind kind, std::vector<UOp>& blocks) {
+    const int64_t inside = out_.next_range_number();
+    tile(columns, kLaneRows);
+    set_kind(columns, kind);
+    blocks.push_back(range(columns));
+    return inside;
   }
   void tile(int64_t number, int64_t size) {
     out_ = apply_option(out_, {OptionKind::Tile, number, size, {}, 0, false});

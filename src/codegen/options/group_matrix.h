@@ -7,6 +7,9 @@
 // into halves (registers) and threads along axis 1, n into threads along axis 0 and lanes, k into
 // halves, threads along axis 0 and the steps of a word, c is along axis 1.
 //
+// Of rows that several warps form together of what the group shares, n and c are more: blocks of
+// the columns that a thread has two of, which are registers of n, and no thread's of c.
+//
 // What a TILE leaves out of the steps is no guard any more, since all threads of a warp come to the
 // product: an operand that is not zero there by its own load is made so.
 #pragma once

@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/matrix.h"
 #include "base/sort.h"
 #include "ir/affine.h"
 #include "ir/bounds.h"
@@ -412,9 +413,8 @@ int64_t bytes_of_stages(const Kernel& kernel, const Counts& counts) {
       last += (bounds(u.src(i).src(0)).hi - 1) * u.stage_arg().strides[i - 1];
     const int64_t bytes = (last + 1) * u.dtype().bytes();
     const int64_t rooms = rooms_of(kernel, u);
-    const bool is_of_lines = rooms > 1 || u.stage_arg().swizzle != 0;
-    const int64_t shared_line = is_of_lines ? kSwizzledLine : kSharedLine;
-    sum += rooms * (u.stage_arg().is_shared ? round_up(bytes, shared_line) : bytes);
+    const int64_t line = std::max(shared_line(kernel, u), rooms > 1 ? kSwizzledLine : kSharedLine);
+    sum += rooms * (u.stage_arg().is_shared ? round_up(bytes, line) : bytes);
   }
   return sum;
 }
@@ -457,6 +457,11 @@ int64_t staged_bytes(const Kernel& kernel) {
 
 int64_t shared_bytes(const Kernel& kernel) {
   return bytes_of_stages(kernel, [](const UOp& u) { return u.stage_arg().is_shared; });
+}
+
+int64_t shared_line(const Kernel& kernel, const UOp& stage) {
+  if (stage.stage_arg().is_shared && shared_columns(kernel) != 0) return kMatrixBlock;
+  return stage.stage_arg().swizzle != 0 ? kSwizzledLine : kSharedLine;
 }
 
 int64_t group_bytes(const Kernel& kernel) {

@@ -21,6 +21,8 @@ Kernel apply_stage(const Kernel& kernel, const Option& option);
 int64_t staged_bytes(const Kernel& kernel);
 // Of those that a group shares.
 int64_t shared_bytes(const Kernel& kernel);
+// What a stage that the group shares begins at a multiple of.
+int64_t shared_line(const Kernel& kernel, const UOp& stage);
 // What a group needs of its memory: these, and that through which its threads fold.
 int64_t group_bytes(const Kernel& kernel);
 

@@ -159,6 +159,9 @@ class Function {
                         name(op, 2), " ? ", name(op, 1), "[c] : 0;"));
       case Op::Commit:
       case Op::WaitCopies:
+      case Op::Fence:
+      case Op::CommitMmas:
+      case Op::WaitMmas:
         return;
       case Op::Check:
         return line(cat(

@@ -18,6 +18,7 @@ bool ends_a_stretch(Op op) {
     case Op::Store:
     case Op::CopyAsync:
     case Op::WaitCopies:
+    case Op::WaitMmas:
     case Op::Barrier:
     case Op::GroupFold:
     case Op::Loop:

@@ -33,7 +33,9 @@ class Kernel {
         spaces_(program.ops.size()),
         labels_(program.ops.size()),
         own_shared_(round_up(program.shared_bytes, kLocalAlignment)),
-        shared_(own_shared_ + fold_bytes(program)) {
+        shared_(own_shared_ + fold_bytes(program)),
+        shared_alignment_(std::ranges::any_of(program.ops, is_shared_product) ? kMatrixBlock
+                                                                              : kLocalAlignment) {
     out_.has_bfloat = has_copies;  // both came with sm_80
   }
 
@@ -47,6 +49,7 @@ class Kernel {
     Entry entry;
     entry.name = cat("tiny_", program_.name);
     entry.block = block_of(program_);
+    entry.shared_alignment = shared_alignment_;
     entry.dynamic_shared_bytes = is_dynamic() ? shared_ : 0;
     entry.text = cat(head(entry.name), "{\n", out_.declarations(), memories(), out_.body(), "}\n");
     return entry;
@@ -84,7 +87,7 @@ class Kernel {
   std::string memories() const {
     std::string out;
     if (shared_ > 0 && !is_dynamic())
-      out += cat("  .shared .align ", kLocalAlignment, " .b8 shared[", shared_, "];\n");
+      out += cat("  .shared .align ", shared_alignment_, " .b8 shared[", shared_, "];\n");
     if (program_.scratch_bytes > 0)
       out +=
           cat("  .local .align ", kLocalAlignment, " .b8 scratch[", program_.scratch_bytes, "];\n");
@@ -143,16 +146,28 @@ class Kernel {
       case Op::WaitCopies:
         if (has_copies_) out_.line(cat("cp.async.wait_group ", op.imm));
         return;
+      case Op::Mma:
+        if (!is_shared_product(op)) break;
+        values_[at] = value(op, 2);
+        return multiply_shared(op);
+      case Op::Fence:
+        return out_.line(op.imm == 0 ? "fence.proxy.async.shared::cta"
+                                     : "wgmma.fence.sync.aligned");
+      case Op::CommitMmas:
+        return out_.line("wgmma.commit_group.sync.aligned");
+      case Op::WaitMmas:
+        return out_.line(cat("wgmma.wait_group.sync.aligned ", op.imm));
       case Op::Poll:      // nobody asks a kernel of a graphics processor to leave
       case Op::Prefetch:  // what stalls a thread is hidden by others
         return;
       default:
-        if (adjacent_.is_taken(at)) return;
-        if (const std::vector<LinearId>& loads = adjacent_.together(at); !loads.empty())
-          return load_together(loads);
-        values_[at] = result(at, op);
-        settle(at);
+        break;
     }
+    if (adjacent_.is_taken(at)) return;
+    if (const std::vector<LinearId>& loads = adjacent_.together(at); !loads.empty())
+      return load_together(loads);
+    values_[at] = result(at, op);
+    settle(at);
   }
   void settle(LinearId at) {
     for (Operand& l : values_[at]) l = settled(at, out_.fixed(l));
@@ -456,6 +471,29 @@ class Kernel {
     out_.line(line);
     return sum;
   }
+  static bool is_shared_product(const LinearOp& op) {
+    return op.op == Op::Mma && kMatrixRows[op.aux].shares_operands();
+  }
+  // In the accumulator's registers, which nothing else has while the product is under way.
+  void multiply_shared(const LinearOp& op) {
+    const Operand adds = out_.compare("ne", "u32", {word(1), word(0)});
+    const auto turned = [&](int64_t bit) { return (op.imm & bit) != 0 ? 1 : 0; };
+    out_.line(cat(kMatrixRows[op.aux].ptx, " ", braced(value(op, 2)), ", ",
+                  Writer::text(descriptor(lane(op, 0)), "b64"), ", ",
+                  Writer::text(descriptor(lane(op, 1)), "b64"), ", ", Writer::text(adds, "pred"),
+                  ", 1, 1, ", turned(kTurnedA), ", ", turned(kTurnedB)));
+  }
+  // PTX ISA, "Matrix Descriptor Format": where it begins, the distance of its blocks, in 16 bytes,
+  // and that lines of 128 bytes are swizzled.
+  Operand descriptor(const Operand& address) {
+    constexpr uint64_t kUnits = 0x3FFF, kUnused = uint64_t{1} << 16, kSwizzled = uint64_t{1} << 62;
+    constexpr uint64_t kBlocks = static_cast<uint64_t>(kMatrixBlock / 16) << 32;
+    const Operand begin = out_.make("shr", "u64", {address, word(4)});
+    const auto bits = [](uint64_t of) { return number(static_cast<int64_t>(of)); };
+    const Operand place = out_.make("and", "b64", {begin, bits(kUnits)});
+    return out_.make("or", "b64", {place, bits(kUnused | kBlocks | kSwizzled)});
+  }
+
   Value load_matrix(const LinearOp& op) {
     Value words;
     for (size_t l = 0; l < op.dtype.lanes; ++l) words.push_back(out_.fresh(File::Word));
@@ -508,6 +546,7 @@ class Kernel {
   };
   std::vector<OpenLoop> loops_;
   int64_t own_shared_, shared_;  // bytes: of Shared, and with those of folds
+  int64_t shared_alignment_;
   Operand fold_memory_, status_;
   Writer out_;
 };

@@ -15,6 +15,7 @@ struct Entry {
   std::string name;
   std::string text;
   std::array<int64_t, 3> block{};
+  int64_t shared_alignment = 0;
   int64_t dynamic_shared_bytes = 0;
 };
 

@@ -46,9 +46,9 @@ constexpr int kComputeOfCopies = 80;
 
 void require_matrices(const LinearProgram& program, const PtxTarget& target) {
   for (const LinearOp& op : program.ops)
-    require(op.op != Op::Mma || target.compute >= kMatrixRows[op.aux].compute, Status::Unsupported,
-            "kernel ", program.name, ": ", kMatrixRows[op.aux].name, " on ", target.name,
-            ", which has no such instruction");
+    require(op.op != Op::Mma || has_compute(kMatrixRows[op.aux], target.compute),
+            Status::Unsupported, "kernel ", program.name, ": ", kMatrixRows[op.aux].name, " on ",
+            target.name, ", which has no such instruction");
 }
 
 }  // namespace
@@ -75,12 +75,30 @@ PtxTarget ptx_target(const std::string& name) {
   throw Error(Status::InvalidArgument, cat("PTX for \"", name, "\": known are ", names));
 }
 
+namespace {
+
+// What the devices of one compute capability alone have is asked for by a letter.
+PtxTarget lettered(std::span<const LinearProgram> programs, const PtxTarget& target) {
+  const auto is_own = [&](const LinearOp& op) {
+    return op.op == Op::Mma && kMatrixRows[op.aux].compute_most == target.compute;
+  };
+  const bool has_own = std::ranges::any_of(
+      programs, [&](const LinearProgram& p) { return std::ranges::any_of(p.ops, is_own); });
+  if (!has_own || target.name.ends_with('a')) return target;
+  PtxTarget own = ptx_target(target.name + "a");
+  own.parameter_alignment = target.parameter_alignment;
+  return own;
+}
+
+}  // namespace
+
 std::vector<Code> render_ptx_unit(std::span<const LinearProgram> programs,
-                                  const PtxTarget& target) {
+                                  const PtxTarget& of_device) {
+  const PtxTarget target = lettered(programs, of_device);
   std::vector<Code> codes;
   std::string entries;
   std::set<std::string> names;
-  bool has_dynamic = false;
+  int64_t dynamic_alignment = 0;
   for (const LinearProgram& program : programs) {
     invariant(names.insert(program.name).second, "kernels of one unit have their own names");
     require_matrices(program, target);
@@ -94,14 +112,15 @@ std::vector<Code> render_ptx_unit(std::span<const LinearProgram> programs,
     code.shared_bytes = entry.dynamic_shared_bytes;
     codes.push_back(std::move(code));
     entries += "\n" + entry.text;
-    has_dynamic = has_dynamic || entry.dynamic_shared_bytes > 0;
+    if (entry.dynamic_shared_bytes > 0)
+      dynamic_alignment = std::max(dynamic_alignment, entry.shared_alignment);
   }
   if (codes.empty()) return codes;
   codes[0].text =
       cat(".version ", target.version, "\n.target ", target.name, "\n.address_size 64\n");
-  if (has_dynamic)
+  if (dynamic_alignment > 0)
     codes[0].text +=
-        cat(".extern .shared .align ", kLocalAlignment, " .b8 ", ptx::kDynamicShared, "[];\n");
+        cat(".extern .shared .align ", dynamic_alignment, " .b8 ", ptx::kDynamicShared, "[];\n");
   codes[0].text += entries;
   return codes;
 }

@@ -138,6 +138,9 @@ class Kernel {
       case Op::Poll:
       case Op::Commit:
       case Op::WaitCopies:
+      case Op::Fence:
+      case Op::CommitMmas:
+      case Op::WaitMmas:
         return;
       default:
         return value(at, op);

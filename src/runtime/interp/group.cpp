@@ -80,7 +80,11 @@ class GroupRun {
     std::array<std::byte*, kWarpThreads> frames{};
     for (size_t first = 0; first < threads_.size(); first += frames.size()) {
       for (size_t lane = 0; lane < frames.size(); ++lane) frames[lane] = frame(first + lane);
-      if (of.matrices)
+      const auto warp = static_cast<int64_t>(first / frames.size());
+      if (of.matrices && of.matrices->shares_operands())
+        multiply_shared(*of.matrices, meeting, frames, threads_[first].shared,
+                        warp % of.matrices->warps);
+      else if (of.matrices)
         multiply_matrices(*of.matrices, meeting, frames);
       else
         load_matrices(meeting, frames);

@@ -35,6 +35,9 @@ struct GroupCode {
 // The product of the matrices whose elements the threads of one warp have in their frames.
 using WarpFrames = std::span<std::byte* const, kWarpThreads>;
 void multiply_matrices(const MatrixRow& row, const Step& step, WarpFrames frames);
+// The same of a row whose operands lie in the memory that the group shares, of one of its warps.
+void multiply_shared(const MatrixRow& row, const Step& step, WarpFrames frames,
+                     const std::byte* shared, int64_t warp);
 // The words of the matrices whose rows begin at the addresses that the threads have.
 void load_matrices(const Step& step, WarpFrames frames);
 

@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <vector>
 
 #include "base/half.h"
 #include "runtime/interp/group.h"
@@ -20,18 +21,27 @@ uint32_t word_at(const std::byte* from, int64_t word) {
   return bits;
 }
 
+float value_of(MatrixElement element, uint16_t half) {
+  return element == MatrixElement::Half ? float_from_half(half) : float_from_bfloat(half);
+}
+
 float element_of(const MatrixRow& row, const std::byte* words, int64_t element) {
   const uint32_t word = word_at(words, element / row.steps);
-  const auto half = static_cast<uint16_t>(word >> (element % row.steps * 16));
-  switch (row.element) {
-    case MatrixElement::Half:
-      return float_from_half(half);
-    case MatrixElement::Bfloat:
-      return float_from_bfloat(half);
-    case MatrixElement::Tf32:
-      break;
-  }
-  return std::bit_cast<float>(word);
+  if (row.element == MatrixElement::Tf32) return std::bit_cast<float>(word);
+  return value_of(row.element, static_cast<uint16_t>(word >> (element % row.steps * 16)));
+}
+
+// Rows or columns from `first` on of an operand in shared memory, each with its steps.
+std::vector<float> sides_of(const MatrixRow& row, const std::byte* shared, int64_t begin,
+                            int64_t first, int64_t count, bool is_turned) {
+  std::vector<float> values;
+  for (int64_t side = first; side < first + count; ++side)
+    for (int64_t k = 0; k < row.k; ++k) {
+      uint16_t half = 0;
+      std::memcpy(&half, shared + place_in_lines(begin, side, k, is_turned), sizeof half);
+      values.push_back(value_of(row.element, half));
+    }
+  return values;
 }
 
 }  // namespace
@@ -57,6 +67,31 @@ void multiply_matrices(const MatrixRow& row, const Step& step, WarpFrames frames
       for (int64_t k = 0; k < row.k; ++k)
         sum = std::fma(a[static_cast<size_t>(at.m)][static_cast<size_t>(k)],
                        b[static_cast<size_t>(at.n)][static_cast<size_t>(k)], sum);
+      std::memcpy(frame + step.result + e * int64_t{sizeof sum}, &sum, sizeof sum);
+    }
+  }
+}
+
+void multiply_shared(const MatrixRow& row, const Step& step, WarpFrames frames,
+                     const std::byte* shared, int64_t warp) {
+  // All threads have the same addresses.
+  const auto begin_of = [&](uint32_t source) {
+    uint64_t address = 0;
+    std::memcpy(&address, frames[0] + source, sizeof address);
+    return static_cast<int64_t>(address - reinterpret_cast<uint64_t>(shared));
+  };
+  const std::vector<float> a =
+      sides_of(row, shared, begin_of(step.a), warp * row.m, row.m, (step.imm & kTurnedA) != 0);
+  const std::vector<float> b =
+      sides_of(row, shared, begin_of(step.b), 0, row.n, (step.imm & kTurnedB) != 0);
+  for (int64_t lane = 0; lane < kWarpThreads; ++lane) {
+    std::byte* frame = frames[static_cast<size_t>(lane)];
+    for (int64_t e = 0; e < row.c.elements; ++e) {
+      const MatrixPlace at = place_in(row.c, lane, e);
+      auto sum = std::bit_cast<float>(word_at(frame + step.c, e));
+      for (int64_t k = 0; k < row.k; ++k)
+        sum = std::fma(a[static_cast<size_t>(at.m * row.k + k)],
+                       b[static_cast<size_t>(at.n * row.k + k)], sum);
       std::memcpy(frame + step.result + e * int64_t{sizeof sum}, &sum, sizeof sum);
     }
   }

@@ -37,6 +37,7 @@ Operand operand(const BytecodeInstruction& i, size_t s) {
       return {i.type, i.lanes / 2};
     case BytecodeOp::Mma:
       if (s == 2 || !has_matrix_row(i.aux)) break;
+      if (kMatrixRows[i.aux].shares_operands()) return kPosition;
       return {BytecodeType::UInt32,
               words_of(kMatrixRows[i.aux], s == 0 ? kMatrixRows[i.aux].a : kMatrixRows[i.aux].b)};
     case BytecodeOp::Where:
@@ -177,9 +178,11 @@ class Validator {
         return law(is_of_warps() && (i.lanes == 2 || i.lanes == 4) && (i.aux == 0 || i.aux == 1),
                    "words are of two or four matrices, of whole warps");
       case BytecodeOp::Mma:
-        return law(
-            is_of_warps() && has_matrix_row(i.aux) && i.lanes == kMatrixRows[i.aux].c.elements,
-            "a product of matrices is a row of the table, of whole warps");
+        return law(is_of_warps() && has_matrix_row(i.aux) &&
+                       i.lanes == kMatrixRows[i.aux].c.elements &&
+                       header_.group[2] % kMatrixRows[i.aux].warps == 0 &&
+                       below((kTurnedA | kTurnedB) + 1),
+                   "a product of matrices is a row of the table, of whole warps");
       case BytecodeOp::CopyAsync:
         return law(is_grouped() && is_position(i) && i.aux > 0 && i.aux <= 16,
                    "a thread copies up to 16 bytes");
