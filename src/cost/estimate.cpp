@@ -37,15 +37,16 @@ constexpr double kGatheredLane = 1.25;  // at an index of its own
 constexpr double kGatherIssued = 4;     //
 constexpr double kPermuted = 0.5;       // lanes of two registers are picked into one
 constexpr double kExtractedLane = 1;    // or stored
-constexpr double kMaskMade = 0.5;       // which lanes of a register are loaded, where loops decide
-constexpr double kMaskIssued = 4;       // instructions of such a mask
+constexpr double kMaskMade = 2;         // which lanes' indices are in order
+constexpr double kBorderMask = 0.5;     // which lanes of a register are loaded, where loops decide
+constexpr double kMaskIssued = 4;       // instructions of such masks
 constexpr double kTurned = 0.5;         // two vectors unpacked, or pieces of one moved
-constexpr double kAsked = 1.5;          // a load for all lanes, that asks whether there is anything
+constexpr double kAsked = 1.5;          // a load that asks whether there is anything
 constexpr double kIndexDivided = 1.5;   // an index divided by a constant: multiplied and shifted
 constexpr double kWordDivided = 20;     // an integer divided by another
 constexpr double kLatency = 4;          // of an addition, for the next one that needs it
 constexpr double kFoldedLanes = 8;      // lanes added up
-constexpr double kTurnIssued = 4;       // instructions of a loop's turn: counters and its branch
+constexpr double kLoopTurn = 1;         // a turn of a loop: a branch that is taken, and counters
 constexpr double kLoopEntered = 6;      // a loop begins and ends: the branch is foreseen mostly
 constexpr double kAhead = 300;          // instructions that are looked ahead
 constexpr double kSpilled = 1;          // a value that no register has
@@ -354,7 +355,7 @@ class Estimator {
     for (const size_t l : nest.loops) {
       at(Resource::Issue) += n * kLoopEntered * target_.issued;
       n *= extent(l);
-      at(Resource::Issue) += n * kTurnIssued;
+      at(Resource::Issue) += n * kLoopTurn * target_.issued;
     }
   }
 
@@ -375,6 +376,18 @@ class Estimator {
     const DType computed = u.op() == Op::Cast || u.dtype() == kBool ? operand : u.dtype();
     at(Resource::Issue) += n * vectors(v, computed);
     at(Resource::Arithmetic) += n * price(v, operand) * units(lanes_of(v), computed);
+    if (u.op() == Op::Where && is_asked_by_taps(v))
+      at(Resource::Arithmetic) += n * kAsked * units(lanes_of(v), computed);
+  }
+
+  // Whether the turns of a window's loop decide which of two values it is: what is read of the
+  // other is made safe in each.
+  bool is_asked_by_taps(const Value& where) const {
+    const uint32_t condition = sources(where.place)[0];
+    if (data_[condition]) return false;
+    for (RangeSet set = table_.free[condition] & loops_; set; set &= set - 1)
+      if (kernel_.ranges[static_cast<size_t>(std::countr_zero(set))].reduced) return true;
+    return false;
   }
 
   double price(const Value& v, DType operand) const {
@@ -504,7 +517,7 @@ class Estimator {
 
   void mask_lanes(const AccessInfo& a, double registers) {
     const double masks = registers * masks_made(a);
-    at(Resource::Arithmetic) += masks * kMaskMade;
+    at(Resource::Arithmetic) += masks * kBorderMask;
     at(Resource::Issue) += masks * kMaskIssued;
   }
 

@@ -34,9 +34,6 @@ namespace {
 
 constexpr size_t kAheadMax = 3;  // values that a join is tried with: a softmax's and its scores
 constexpr int kRoundsMax = 8;    // over all values
-// How many times less kernels must be estimated to take joined, where that makes an operand of a
-// product: estimates of that err by more than those of lists.
-constexpr double kClearlyJoined = 1.25;
 constexpr size_t kRangesOfSet = std::numeric_limits<RangeSet>::digits;
 
 class Joiner {
@@ -323,7 +320,7 @@ class Joiner {
         double& operand = (*cost)[JoinPart::Operand];
         operand =
             std::max(operand, operand_excess(joined.kernel, own_kernel.kernel, reader_kernel.kernel,
-                                             cost->makes_operand ? kClearlyJoined : 1));
+                                             cost->makes_operand ? kClearly : 1));
       }
       if (cost && decide_join({number, u, *cost, false}, settings_)) {
         ++changes(root);

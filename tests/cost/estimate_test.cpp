@@ -5,6 +5,7 @@
 
 #include <regex>
 
+#include "codegen/choose/choose.h"
 #include "codegen/options/options.h"
 #include "codegen/pipeline.h"
 #include "cost/borders.h"
@@ -53,7 +54,7 @@ TEST_F(EstimateTest, LanesSideBySideBeatLanesApart) {
   ASSERT_EQ(row.ranges.size(), 2u);
   const double along = seconds(row, "TILE r1 16; VEC r2");
   EXPECT_LT(5 * along, seconds(row, "TILE r0 16; VEC r2"));
-  EXPECT_LT(5 * along, seconds(row, "")) << "one lane";
+  EXPECT_LT(4 * along, seconds(row, "")) << "one lane";
   EXPECT_GT(seconds(sum, "TILE r1 16; VEC r2"), 2 * along) << "one of two is read apart";
 }
 
@@ -171,7 +172,7 @@ TEST_F(EstimateTest, MasksThatLoopsMakeTakeTime) {
   };
   const int64_t tile = 32;  // elements that sixteen lanes are picked out of
   EXPECT_NEAR(issued(tile * kPeeledMax), issued(0), 0.05 * issued(0));
-  EXPECT_GT(issued(tile * (kPeeledMax + 1)), 1.5 * issued(0));
+  EXPECT_GT(issued(tile * (kPeeledMax + 1)), 1.4 * issued(0));
 }
 
 // Lanes along an image whose taps are walked in a loop are masked anew by each tap, for all copies
@@ -197,11 +198,14 @@ TEST_F(EstimateTest, TapsInALoopMakeTheirMasks) {
 // A stage whose lanes lie apart is filled by squares that are turned in registers, where its rows
 // stand side by side as copies: not lane by lane.
 TEST_F(EstimateTest, StagesAreFilledByTurnedSquares) {
-  const Kernel product = kernel_of(matmul(input({64, 128}), permute(input({64, 128}), {1, 0})));
-  const auto stores = [&](std::string_view list) { return of(product, list)[Resource::Stores]; };
-  const double apart = stores("STAGE p1 r2 r1; TILE r4 16; VEC r5");
-  const double turned = stores("STAGE p1 r2 r1; TILE r4 16; VEC r5; TILE r3 16; UPCAST r6");
-  EXPECT_LT(turned, 0.5 * apart);
+  const Kernel product = kernel_of(matmul(input({256, 256}), permute(input({256, 256}), {1, 0})));
+  const std::string turned = to_text(choose_options(product, target_));
+  const std::string rows = "UPCAST r8; ";
+  const size_t at = turned.find("VEC r9; " + rows);  // lanes and rows of what is staged
+  ASSERT_NE(at, std::string::npos) << turned;
+  std::string apart = turned;
+  apart.erase(turned.find(rows, at), rows.size());
+  EXPECT_LT(of(product, turned)[Resource::Stores], 0.5 * of(product, apart)[Resource::Stores]);
 }
 
 // Code for the last tile has only the steps that are within the range: it takes as long as these.

@@ -16,10 +16,9 @@ namespace tiny {
 inline constexpr double kProgramRuns = 300;
 inline constexpr double kRunsOnce = 1;
 
-// How many times less a list must be estimated to take before it has the place of the first
-// strategy's, whose form was measured: estimates err.  On a Zen 5, 2026-11-29: of 600 census models
-// 70 changed by 1.25 to 1.1, to 0.97 of the time.
-inline constexpr double kClearly = 1.1;
+// How many times less a form must be estimated to take before it has the place of one that was
+// measured to be good: the first strategies' lists, a join.  Estimates err.
+inline constexpr double kClearly = 1.25;
 
 std::vector<Option> choose_options(const Kernel& kernel, const Machine& target);
 

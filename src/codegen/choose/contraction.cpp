@@ -23,9 +23,8 @@ namespace {
 
 constexpr double kLanesOfSumMax = 60;     // what lanes may cost that are worth having
 constexpr double kLanesClose = 1.3;       // times as much as the cheapest is no clear difference
-constexpr double kCloseGain = 1.01;       // of such lanes; less is none
-constexpr double kFarFromLimit = 1.5;     // of the kernel: others are looked at whatever they cost,
-constexpr double kOtherGain = 1.05;       // for so much
+constexpr double kFarFromLimit = 1.5;     // of the kernel: others are looked at whatever they cost
+constexpr double kOtherGain = 1.05;       // of other lanes; less is none
 constexpr int64_t kLongRunVectors = 12;   // where each step reads another page of memory,
 constexpr double kFewRows = 4;            // which that many rows share
 constexpr int64_t kRowsAtOnce = 4;        // of memory, read side by side
@@ -525,8 +524,8 @@ void propose_contraction(const Seen& seen, std::vector<Proposal>& to) {
   std::optional<Proposal> other;
   if (next && (is_close || proposal->cost.seconds > kFarFromLimit * limit))
     other = made(in_words, next);
-  const double gain = is_close ? kCloseGain : kOtherGain;
-  if (other && other->cost.seconds * gain < proposal->cost.seconds) std::swap(proposal, other);
+  if (other && other->cost.seconds * kOtherGain < proposal->cost.seconds)
+    std::swap(proposal, other);
   to.push_back(std::move(*proposal));
   if (other) to.push_back(std::move(*other));
 }

@@ -146,15 +146,16 @@ void propose_generic(const Seen& seen, std::vector<Proposal>& to) {
   const double worth = (now - kNearLimit * limit) * seen.runs / kTrySeconds;
   if (!(worth >= kTriesMin)) return;  // nor where sizes are beyond numbers
   Climber climber(seen.machine, static_cast<int>(std::min(worth, double{kTriesMax})));
+  const auto climb = [&](Proposal start) {
+    Proposal found = climber.climb(std::move(start));
+    if (found.made.options != to.front().made.options) to.push_back(std::move(found));
+  };
+  climb(to.front());  // whose form was measured: what is left of the time is for others
   const Proposal none = propose({{}, seen.kernel, {}}, seen.machine);
   std::vector<Proposal> starts = climber.with_lanes(none);
   if (starts.size() > kStarts) starts.resize(kStarts);
   if (starts.empty()) starts.push_back(none);
-  starts.push_back(to.front());
-  for (Proposal& start : starts) {
-    Proposal found = climber.climb(std::move(start));
-    if (found.made.options != to.front().made.options) to.push_back(std::move(found));
-  }
+  for (Proposal& start : starts) climb(std::move(start));
 }
 
 }  // namespace tiny
