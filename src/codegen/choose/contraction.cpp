@@ -501,7 +501,7 @@ static std::optional<size_t> lanes_of(const UOp& scattered_operand, const Editor
 
 void propose_contraction(const Seen& seen, std::vector<Proposal>& to) {
   std::optional<size_t> next, of_panel;
-  bool is_close = false;
+  bool is_close = false, has_words = false;
   const auto made = [&](bool in_words, std::optional<size_t> lanes) -> std::optional<Proposal> {
     Editor edit(seen.kernel, seen.machine, seen.table);
     Words words;
@@ -510,6 +510,7 @@ void propose_contraction(const Seen& seen, std::vector<Proposal>& to) {
         std::ranges::find_if(edit.table().closures, [](const ClosureInfo& c) { return !c.store; });
     Contraction contraction(edit, words, *sum, lanes);
     if (!lanes) next = contraction.next_lanes(), is_close = contraction.is_next_close();
+    has_words = words.range >= 0;
     if (!lanes && words.scattered_operand) of_panel = lanes_of(words.scattered_operand, edit);
     contraction.run();
     share_values(edit);
@@ -521,9 +522,10 @@ void propose_contraction(const Seen& seen, std::vector<Proposal>& to) {
   const bool in_words = proposal.has_value();
   if (!in_words) proposal = made(false, {});
   const double limit = limit_seconds(seen.table, seen.machine);
+  // Words that lie apart are gathered in lanes, which the estimate takes for cheaper than it is.
+  const bool is_far = !has_words && proposal->cost.seconds > kFarFromLimit * limit;
   std::optional<Proposal> other;
-  if (next && (is_close || proposal->cost.seconds > kFarFromLimit * limit))
-    other = made(in_words, next);
+  if (next && (is_close || is_far)) other = made(in_words, next);
   if (other && other->cost.seconds * kOtherGain < proposal->cost.seconds)
     std::swap(proposal, other);
   to.push_back(std::move(*proposal));
