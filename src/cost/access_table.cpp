@@ -154,6 +154,7 @@ class Builder {
     AccessInfo& info = new_access(u, place);
     info.store = u.op() == Op::Store;
     const ViewArg& view = u.view_arg();
+    info.offset = static_cast<double>(view.offset);
     const size_t first = info.store ? 2 : 1;
     for (size_t i = 0; i < view.shape.size(); ++i) {
       const int64_t stride = view.strides[i] == kSymbolicDim ? kOpaqueStride : view.strides[i];
@@ -201,6 +202,8 @@ class Builder {
     if (add_ranges(info, e, stride)) return;
     const auto sum = affine(e);
     if (!sum) return add_term(info, {e, 1}, stride);
+    if (stride != kOpaqueStride)
+      info.offset += static_cast<double>(sum->constant) * static_cast<double>(stride);
     for (const AffineTerm& term : sum->terms) add_term(info, term, stride);
   }
   // The same where it is a sum of multiples of ranges, as most are; false, and nothing done, if
@@ -213,6 +216,7 @@ class Builder {
     };
     constexpr size_t kPartsMax = 16;
     Part parts[kPartsMax] = {{&e, 1}};
+    double constant = 0;
     size_t count = 1;  // of which the first `ranges` are ranges
     for (size_t ranges = 0; ranges < count;) {
       Part& part = parts[ranges];
@@ -220,6 +224,7 @@ class Builder {
       if (u.op() == Op::Range) {
         ++ranges;
       } else if (u.is_const()) {
+        constant += static_cast<double>(part.coefficient) * static_cast<double>(u.const_int());
         part = parts[--count];
       } else if (u.op() == Op::Add && count < kPartsMax) {
         parts[count++] = {&u.src(1), part.coefficient};
@@ -236,6 +241,7 @@ class Builder {
       if (info.strides[kernel_.position(*parts[i].node)] == kOpaqueStride) return false;
     for (size_t i = 0; i < count; ++i)
       info.strides[kernel_.position(*parts[i].node)] += parts[i].coefficient * stride;
+    info.offset += constant * static_cast<double>(stride);
     return true;
   }
   void add_term(AccessInfo& info, const AffineTerm& term, int64_t stride) {

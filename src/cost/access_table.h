@@ -20,6 +20,7 @@ struct AccessInfo {
   std::vector<int64_t> strides;  // elements, per position in the kernel's ranges
   double elements = 1;           // that it touches
   double span = 1;               // elements from the first of these to the last
+  double offset = 0;             // elements, of the constants in its index
 };
 
 struct ClosureInfo {  // a Reduce or a Store: what closes ranges

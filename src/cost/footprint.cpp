@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <numeric>
+#include <tuple>
 #include <vector>
 
 namespace tiny {
@@ -13,6 +14,7 @@ namespace {
 
 // Of Zen 5, as the cycles of estimate.cpp.
 constexpr double kNearLines = 4;  // lines side by side from which on they are fetched ahead
+constexpr double kStreams = 64;   // runs gone on with in turn, at most, that are fetched ahead
 constexpr double kFarLine = 2.5;  // what a line that is not fetched ahead costs, in such
 constexpr double kUsable = 0.75;  // of a cache
 constexpr int64_t kPage = 4096;   // bytes, after which the sets of the first level repeat
@@ -22,12 +24,17 @@ RangeSet bit_of(size_t range) {
   return RangeSet{1} << range;
 }
 
+double element_bytes(const AccessInfo& a) {
+  return static_cast<double>((a.store ? a.node.src(1) : a.node).dtype().bytes());
+}
+
 // The lines that an access touches as some ranges run.
 struct Footprint {
   double bytes = 0;     // of whole lines
   bool is_near = true;  // many lie side by side: they are fetched ahead
   int64_t apart = 0;    // bytes, between runs that do not lie side by side; 0: there is one
   double run = 1;       // lines of a run
+  double runs = 1;      // that do not lie side by side
   // Of a cache whose sets repeat after `way` bytes, 0 of one where they do not matter: runs so far
   // apart share few of them.
   double room(int64_t way) const {
@@ -40,8 +47,7 @@ struct Footprint {
 };
 
 Footprint footprint(const AccessInfo& a, RangeSet set, std::span<const double> extents) {
-  const DType dtype = a.store ? a.node.src(1).dtype() : a.node.dtype();
-  const auto bytes = static_cast<double>(dtype.bytes());
+  const double bytes = element_bytes(a);
   // Ranges by stride: what steps overlap, or go on where others end, is one run.
   Axes axes;
   double opaque = 1;
@@ -69,6 +75,7 @@ Footprint footprint(const AccessInfo& a, RangeSet set, std::span<const double> e
   const double others = runs.count();
   const double lines = std::ceil(span * bytes / kLine);
   out.run = lines;
+  out.runs = others * opaque;
   out.is_near = lines >= kNearLines || others * opaque == 1;
   // At most all of it: in as many lines as a run's elements take, and no more than lie between
   // the first and the last.
@@ -115,12 +122,20 @@ class Depths {
       const Footprint& step = at(fits, k);
       const bool is_lost = is_crowded && step.room(way) > static_cast<double>(capacity);
       const double bytes = is_lost ? step.bytes * extents_[loops_[fits - 1]] : walked.bytes;
-      all += bytes * (!is_far || walked.is_near ? 1 : kFarLine);
+      all += bytes * (!is_far || is_near(fits, k) ? 1 : kFarLine);
     }
     return all * turns;
   }
 
  private:
+  // Whether the lines of one depth and all further in are fetched ahead: they lie side by side, or
+  // are walked in so few runs that each goes on soon.
+  bool is_near(size_t fits, size_t k) const {
+    if (!at(fits - 1, k).is_near) return false;
+    for (size_t d = fits; d <= loops_.size(); ++d)
+      if (!at(d, k).is_near && at(d, k).runs > kStreams) return false;
+    return true;
+  }
   const Footprint& at(size_t depth, size_t k) const { return of_[depth * count_ + k]; }
   bool fits_at(size_t depth, int64_t capacity, int64_t way) const {
     double room = 0;
@@ -133,6 +148,29 @@ class Depths {
   std::span<const double> extents_;
   std::vector<Footprint> of_;
 };
+
+// Whether two accesses walk the same lines, a few elements apart.
+bool share_lines(const AccessInfo& a, const AccessInfo& b) {
+  if (a.node.src(0) != b.node.src(0) || a.store != b.store || a.strides != b.strides) return false;
+  if (std::ranges::find(a.strides, kOpaqueStride) != a.strides.end()) return false;
+  return std::abs(a.offset - b.offset) * element_bytes(a) < kLine;
+}
+
+// One of all that walk the same lines, in their order.
+std::vector<const AccessInfo*> by_lines(std::span<const AccessInfo* const> touched) {
+  std::vector<size_t> order(touched.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(order, {}, [&](size_t k) {
+    return std::tuple(touched[k]->node.src(0).node(), touched[k]->store, touched[k]->offset);
+  });
+  const auto rest = std::ranges::unique(
+      order, [&](size_t a, size_t b) { return share_lines(*touched[a], *touched[b]); });
+  order.erase(rest.begin(), rest.end());
+  std::ranges::sort(order);
+  std::vector<const AccessInfo*> out;
+  for (const size_t k : order) out.push_back(touched[k]);
+  return out;
+}
 
 }  // namespace
 
@@ -155,7 +193,8 @@ void Places::add(const Axis& axis) {
 LevelBytes traffic(std::span<const AccessInfo* const> touched, std::span<const size_t> loops,
                    RangeSet inside, std::span<const double> extents, const Machine& machine) {
   if (touched.empty()) return {};
-  const Depths depths(touched, loops, inside, extents);
+  const std::vector<const AccessInfo*> apart = by_lines(touched);
+  const Depths depths(apart, loops, inside, extents);
   return {.level2 = depths.into(machine.l1_bytes, kPage, false),
           .level3 = depths.into(machine.l2_bytes, machine.l2_bytes / kWays, true),
           .memory = depths.into(machine.l3_bytes, 0, true)};

@@ -48,6 +48,26 @@ class EstimateTest : public ::testing::Test {
   Machine target_ = avx512_machine();
 };
 
+// Lines that are walked by columns come from memory one by one, though all of them would follow
+// each other in the end.
+TEST_F(EstimateTest, ColumnsOfLinesAreNotFetchedAhead) {
+  const Kernel copy = kernel_of(neg(input({2048, 4096})));
+  ASSERT_EQ(copy.ranges.size(), 1U);
+  const double rows = seconds(copy, "TILE r0 4096; TILE r1 16; VEC r2");
+  EXPECT_GT(seconds(copy, "TILE r0 4096; TILE r1 16; VEC r2; ORDER r1 r0"), 1.5 * rows);
+}
+
+// Elements that lie next to each other are in one line, however many loads read them.
+TEST_F(EstimateTest, NeighboursShareTheirLines) {
+  const auto level2 = [&](int64_t taps) {
+    const Tensor x = input({4096, 4096 + 8});
+    Tensor sum = shrink(x, {0, 0}, {4096, 4096});
+    for (int64_t i = 1; i < taps; ++i) sum = add(sum, shrink(x, {0, i}, {4096, 4096 + i}));
+    return of(kernel_of(sum), "TILE r1 16; VEC r2").each[static_cast<size_t>(Resource::Level2)];
+  };
+  EXPECT_LT(level2(8), 1.1 * level2(1));
+}
+
 TEST_F(EstimateTest, LanesSideBySideBeatLanesApart) {
   const Kernel sum = kernel_of(add(input({512, 512}), permute(input({512, 512}), {1, 0})));
   const Kernel row = kernel_of(mul(input({512, 512}), input({512, 1})));

@@ -10,6 +10,7 @@
 
 #include "codegen/choose/lanes.h"
 #include "codegen/choose/strategies.h"
+#include "cost/estimate.h"
 #include "ir/picked_lanes.h"
 
 namespace tiny {
@@ -27,6 +28,10 @@ class Elementwise {
  public:
   explicit Elementwise(Editor& edit) : edit_(edit) {}
   void run();
+  // After run(): where a load's lanes lie in lines of their own, what walks these lines goes inside
+  // of the loop over lanes; false where there is none. Fewer of the lines are fetched twice, but
+  // what is stored is not walked as it lies: the estimate decides.
+  bool walk_lines();
 
  private:
   uint64_t choosing_ranges() const;
@@ -41,6 +46,8 @@ class Elementwise {
   void gather();
 
   Editor& edit_;
+  size_t lane_ = 0;              // along which run() put lanes,
+  std::optional<size_t> along_;  // and what walks the lines that they read
 };
 
 // The short ranges that choose among values which do not depend on them.
@@ -234,10 +241,16 @@ void Elementwise::run() {
   if (choices) unroll_choices(choices);
   if (!choices && (best == none || best_cost > kLanesMax)) return gather();
   if (best == none) return;
-  const std::optional<size_t> along = walked_by_lanes(best, without_lanes);
-  edit_.vector_tile(best, choices || along ? 1 : kVectorsOfTurn);
+  lane_ = best;
+  along_ = walked_by_lanes(best, without_lanes);
+  edit_.vector_tile(best, choices || along_ ? 1 : kVectorsOfTurn);
   if (choices) lengthen_runs(best, choices);
-  if (along) edit_.put_inside(edit_.number(*along), edit_.number(best));
+}
+
+bool Elementwise::walk_lines() {
+  if (!along_) return false;
+  edit_.put_inside(edit_.number(*along_), edit_.number(lane_));
+  return true;
 }
 
 }  // namespace
@@ -248,8 +261,14 @@ bool is_elementwise(const Seen& seen) {
 
 void propose_elementwise(const Seen& seen, std::vector<Proposal>& to) {
   Editor edit(seen.kernel, seen.machine, seen.table);
-  Elementwise(edit).run();
-  to.push_back(propose(edit.take(), seen.machine));
+  Elementwise elements(edit);
+  elements.run();
+  Proposal made = propose(edit.chosen(), seen.machine);
+  if (elements.walk_lines()) {
+    Proposal walked = propose(edit.take(), seen.machine);
+    if (walked.cost.seconds < made.cost.seconds) made = std::move(walked);
+  }
+  to.push_back(std::move(made));
 }
 
 }  // namespace tiny

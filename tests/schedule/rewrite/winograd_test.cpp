@@ -12,7 +12,9 @@
 
 #include "autograd/gradient.h"
 #include "base/text.h"
+#include "codegen/choose/choose.h"
 #include "codegen/pipeline.h"
+#include "cost/access_table.h"
 #include "engine/compile.h"
 #include "schedule/rewrite/pack_constants.h"
 #include "schedule/rewrite/winograd_tiles.h"
@@ -333,6 +335,34 @@ TEST_F(Winograd, FiltersAreTransformedInTheOrderThatProductsReadThem) {
     EXPECT_FALSE(packed[0] == roots[0]);
     EXPECT_EQ(make_schedule(packed, avx512_machine()).kernels.size(), 5U) << channels;
   }
+}
+
+// The filters of an input's gradient, read across: their planes, more than the caches hold, are
+// written along their rows (in the other order at a third of the speed).
+TEST_F(Winograd, PlanesOfTransposedFiltersAreStoredAsTheyLie) {
+  constexpr int64_t kChannels = 512;
+  const Tensor x = testing::float_input(context_, {8, kChannels, 16, 16});
+  const Tensor w = testing::float_input(context_, {kChannels, kChannels, 3, 3});
+  UOp out = rewritten(conv(x, permute(w, {1, 0, 2, 3}), Tensor(), padded(1, 1)));
+  out = out.graph().make(Op::Contiguous, {out});
+  bool is_there = false;
+  for (const ScheduledKernel& k : make_schedule({&out, 1}, avx512_machine()).kernels) {
+    const Kernel kernel =
+        optimise(prepare_kernel(k.kernel, avx512_machine()), avx512_machine()).kernel;
+    const AccessTable table = access_table(kernel);
+    const auto& store = *std::ranges::find_if(table.accesses, &AccessInfo::store);
+    const auto planes =
+        std::ranges::count_if(store.strides, [](int64_t s) { return s >= kChannels * kChannels; });
+    if (planes != 2) continue;
+    is_there = true;
+    int64_t around = INT64_MAX;
+    for (size_t i = 0; i < kernel.ranges.size(); ++i) {
+      if (kernel.ranges[i].kind != RangeKind::Loop) continue;
+      EXPECT_LT(store.strides[i], around) << "loop " << i;
+      around = store.strides[i];
+    }
+  }
+  EXPECT_TRUE(is_there);
 }
 
 // The last tiles of 55 rows and columns have three of each, but are computed from as much as
