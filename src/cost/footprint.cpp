@@ -14,7 +14,6 @@ namespace {
 
 // Of Zen 5, as the cycles of estimate.cpp.
 constexpr double kNearLines = 4;  // lines side by side from which on they are fetched ahead
-constexpr double kStreams = 64;   // runs gone on with in turn, at most, that are fetched ahead
 constexpr double kFarLine = 2.5;  // what a line that is not fetched ahead costs, in such
 constexpr double kUsable = 0.75;  // of a cache
 constexpr int64_t kPage = 4096;   // bytes, after which the sets of the first level repeat
@@ -34,7 +33,6 @@ struct Footprint {
   bool is_near = true;  // many lie side by side: they are fetched ahead
   int64_t apart = 0;    // bytes, between runs that do not lie side by side; 0: there is one
   double run = 1;       // lines of a run
-  double runs = 1;      // that do not lie side by side
   // Of a cache whose sets repeat after `way` bytes, 0 of one where they do not matter: runs so far
   // apart share few of them.
   double room(int64_t way) const {
@@ -75,7 +73,6 @@ Footprint footprint(const AccessInfo& a, RangeSet set, std::span<const double> e
   const double others = runs.count();
   const double lines = std::ceil(span * bytes / kLine);
   out.run = lines;
-  out.runs = others * opaque;
   out.is_near = lines >= kNearLines || others * opaque == 1;
   // At most all of it: in as many lines as a run's elements take, and no more than lie between
   // the first and the last.
@@ -122,20 +119,12 @@ class Depths {
       const Footprint& step = at(fits, k);
       const bool is_lost = is_crowded && step.room(way) > static_cast<double>(capacity);
       const double bytes = is_lost ? step.bytes * extents_[loops_[fits - 1]] : walked.bytes;
-      all += bytes * (!is_far || is_near(fits, k) ? 1 : kFarLine);
+      all += bytes * (!is_far || walked.is_near ? 1 : kFarLine);
     }
     return all * turns;
   }
 
  private:
-  // Whether the lines of one depth and all further in are fetched ahead: they lie side by side, or
-  // are walked in so few runs that each goes on soon.
-  bool is_near(size_t fits, size_t k) const {
-    if (!at(fits - 1, k).is_near) return false;
-    for (size_t d = fits; d <= loops_.size(); ++d)
-      if (!at(d, k).is_near && at(d, k).runs > kStreams) return false;
-    return true;
-  }
   const Footprint& at(size_t depth, size_t k) const { return of_[depth * count_ + k]; }
   bool fits_at(size_t depth, int64_t capacity, int64_t way) const {
     double room = 0;

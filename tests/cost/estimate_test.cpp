@@ -48,15 +48,6 @@ class EstimateTest : public ::testing::Test {
   Machine target_ = avx512_machine();
 };
 
-// Lines that are walked by columns come from memory one by one, though all of them would follow
-// each other in the end.
-TEST_F(EstimateTest, ColumnsOfLinesAreNotFetchedAhead) {
-  const Kernel copy = kernel_of(neg(input({2048, 4096})));
-  ASSERT_EQ(copy.ranges.size(), 1U);
-  const double rows = seconds(copy, "TILE r0 4096; TILE r1 16; VEC r2");
-  EXPECT_GT(seconds(copy, "TILE r0 4096; TILE r1 16; VEC r2; ORDER r1 r0"), 1.5 * rows);
-}
-
 // Elements that lie next to each other are in one line, however many loads read them.
 TEST_F(EstimateTest, NeighboursShareTheirLines) {
   const auto level2 = [&](int64_t taps) {
