@@ -542,7 +542,8 @@ class Estimator {
       if (stride == 1) mask_lanes(a, times(nest, v) / made * full);
       repeat(v, full);
     } else if (stride != kOpaqueStride &&
-               are_picked(std::abs(stride), static_cast<int64_t>(lanes), v.node.dtype().bytes())) {
+               are_picked(target_, std::abs(stride), static_cast<int64_t>(lanes),
+                          v.node.dtype().bytes())) {
       const double registers = full * static_cast<double>(std::abs(stride));
       const double parts = units(lanes, dtype) * static_cast<double>(std::abs(stride));
       at(Resource::Loads) += n * (parts * kLoaded + registers * (kLoadedAcross - kLoaded));
