@@ -93,16 +93,15 @@ std::vector<LinearId> RegisterCount::read_late(
   return late;
 }
 
-bool RegisterCount::fits(const PieceOrder& order, const Target& target) const {
+std::array<int64_t, 3> RegisterCount::most(const PieceOrder& order) const {
   std::array<int64_t, 3> live = live_before_;
-  int64_t& vectors = live[static_cast<size_t>(Kept::Vector)];
   std::vector<size_t> last(registers_.size(), kNone);  // where the order reads it last
   for (size_t i = 0; i < order.ops.size(); ++i)
     for (const size_t r : reads_[order.ops[i] - begin_])
       if (r != kNone) last[r] = registers_[r].stays ? kNone : i;
   for (const LinearId value : order.parked) last[outside_.at(value)] = kNone;
-  vectors -= static_cast<int64_t>(order.parked.size());
-  const int64_t vectors_max = target.vector_registers + target.vector_registers / kSpilledShare;
+  live[static_cast<size_t>(Kept::Vector)] -= static_cast<int64_t>(order.parked.size());
+  std::array<int64_t, 3> out{};
   for (size_t i = 0; i < order.ops.size(); ++i) {
     look_often(program_.stop, i);
     const size_t own = order.ops[i] - begin_;
@@ -112,10 +111,23 @@ bool RegisterCount::fits(const PieceOrder& order, const Target& target) const {
         last[r] = kNone;
       }
     ++live[static_cast<size_t>(registers_[own].kept)];
-    if (vectors > vectors_max) return false;
-    if (live[static_cast<size_t>(Kept::Integer)] > kIntegerRegisters) return false;
+    for (size_t k = 0; k < out.size(); ++k) out[k] = std::max(out[k], live[k]);
   }
-  return true;
+  return out;
+}
+
+static bool are_held(int64_t vectors, const Target& target) {
+  return vectors <= target.vector_registers + target.vector_registers / kSpilledShare;
+}
+
+bool RegisterCount::fits(const PieceOrder& order, const Target& target) const {
+  const std::array<int64_t, 3> live = most(order);
+  return live[static_cast<size_t>(Kept::Integer)] <= kIntegerRegisters &&
+         are_held(live[static_cast<size_t>(Kept::Vector)], target);
+}
+
+bool RegisterCount::vectors_fit(const PieceOrder& order, const Target& target) const {
+  return are_held(most(order)[static_cast<size_t>(Kept::Vector)], target);
 }
 
 }  // namespace tiny
