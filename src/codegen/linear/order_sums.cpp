@@ -174,9 +174,10 @@ void order_sums(LinearProgram& program, const Target& target) {
     if (last_use.empty()) last_use = last_uses(ops);
     const RegisterCount registers(program, last_use, first, i);
     const auto place = order.begin() + first;
-    if (registers.vectors_fit({{place, place + (i - first)}, {}}, target)) continue;
+    const int64_t wanted = registers.vectors({{place, place + (i - first)}, {}});
+    if (wanted <= target.vector_registers) continue;
     const std::vector<LinearId> other = piece.by_shared_values();
-    if (!registers.vectors_fit({other, {}}, target)) continue;
+    if (registers.vectors({other, {}}) >= wanted) continue;
     std::ranges::copy(other, place);
     changed = true;
   }

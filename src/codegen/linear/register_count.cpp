@@ -116,18 +116,15 @@ std::array<int64_t, 3> RegisterCount::most(const PieceOrder& order) const {
   return out;
 }
 
-static bool are_held(int64_t vectors, const Target& target) {
-  return vectors <= target.vector_registers + target.vector_registers / kSpilledShare;
-}
-
 bool RegisterCount::fits(const PieceOrder& order, const Target& target) const {
   const std::array<int64_t, 3> live = most(order);
+  const int64_t held = target.vector_registers + target.vector_registers / kSpilledShare;
   return live[static_cast<size_t>(Kept::Integer)] <= kIntegerRegisters &&
-         are_held(live[static_cast<size_t>(Kept::Vector)], target);
+         live[static_cast<size_t>(Kept::Vector)] <= held;
 }
 
-bool RegisterCount::vectors_fit(const PieceOrder& order, const Target& target) const {
-  return are_held(most(order)[static_cast<size_t>(Kept::Vector)], target);
+int64_t RegisterCount::vectors(const PieceOrder& order) const {
+  return most(order)[static_cast<size_t>(Kept::Vector)];
 }
 
 }  // namespace tiny

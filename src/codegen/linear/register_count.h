@@ -32,8 +32,8 @@ class RegisterCount {
                 LinearId end);
 
   bool fits(const PieceOrder& order, const Target& target) const;
-  // The same of vectors alone: the order of sums changes nothing else.
-  bool vectors_fit(const PieceOrder& order, const Target& target) const;
+  // Registers for vectors that the order wants at once.
+  int64_t vectors(const PieceOrder& order) const;
   // What comes in a register from outside and is read in one window alone, not the first.
   std::vector<LinearId> read_late(const std::function<size_t(LinearId)>& window_of) const;
 
