@@ -12,6 +12,7 @@
 #include "codegen/linear/group_products.h"
 #include "codegen/linear/interleave.h"
 #include "codegen/linear/linear_passes.h"
+#include "codegen/linear/masked_factors.h"
 #include "codegen/linear/merge_barriers.h"
 #include "codegen/linear/order_sums.h"
 #include "codegen/linear/overlap.h"
@@ -58,6 +59,8 @@ struct LinearPass {
 };
 constexpr LinearPass kLinearPasses[] = {
     {"form_sub", form_sub, For::All, "before merge_equal, which finds equal differences"},
+    {"mask_factors", mask_factors, For::OneThread,
+     "before form_fma, for which a product must be what is added"},
     {"form_fma", form_fma, For::All, "after every rewrite that could change who reads a product"},
     {"overlap", overlap_steps, For::OneThread,
      "before merge_equal, which finds what loops that were joined share"},

@@ -542,7 +542,8 @@ class Estimator {
       if (stride == 1) mask_lanes(a, times(nest, v) / made * full);
       repeat(v, full);
     } else if (stride != kOpaqueStride &&
-               are_picked(std::abs(stride), static_cast<int64_t>(lanes), v.node.dtype().bytes())) {
+               are_picked(target_, std::abs(stride), static_cast<int64_t>(lanes),
+                          v.node.dtype().bytes())) {
       const double registers = full * static_cast<double>(std::abs(stride));
       const double parts = units(lanes, dtype) * static_cast<double>(std::abs(stride));
       at(Resource::Loads) += n * (parts * kLoaded + registers * (kLoadedAcross - kLoaded));
@@ -660,6 +661,24 @@ class Estimator {
     at(Resource::Issue) += times * spilled * 2;
   }
 
+  // Sums of a tile that no register has.  Where copies read what other steps of their sums read too
+  // (rows along a window), all that these steps have for every copy waits for the next copy.
+  double sums_without(const Nest& nest, double sums, RangeSet repeated) const {
+    const double registers = target_.vector_registers;
+    bool is_sliding = false;
+    double waiting = 0;
+    for (const AccessInfo* a : nest.touched) {
+      const RangeSet copied = table_.free[a->place] & unrolled_;
+      if (!a->inside_reduction || !(copied & repeated)) continue;
+      const bool is_shared = copies(*a) < product(copied);
+      const Value v = value(a->place);
+      is_sliding |= is_shared;
+      if (!is_shared) waiting += product(copied) * vectors(v, v.node.dtype());
+    }
+    const double of_window = is_sliding ? sums + waiting + 1 - registers * (1 + kSpilledShare) : 0;
+    return std::max(sums + kBesideSums - registers, of_window);
+  }
+
   // The additions themselves, and the chain of those that wait for each other.
   void reduce(const Nest& nest, const Value& u, RangeSet own) {
     const RangeSet all = u.free | own;
@@ -675,7 +694,7 @@ class Estimator {
     const double parts = units(lanes, dtype);
     at(Resource::Issue) += n * full;
     at(Resource::Arithmetic) += n * parts * kMultiplied;
-    const double without = sums + kBesideSums - target_.vector_registers;  // registers
+    const double without = sums_without(nest, sums, repeated);
     spill(turns(nest) * product(repeated), without, parts / full);
     const double steps = product(own & loops_) * product(repeated);
     const double outside = turns(nest) / product(own & loops_);

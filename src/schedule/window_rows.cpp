@@ -62,7 +62,7 @@ double apart_cost(const WindowRows& rows, const Target& target) {
   if (rows.stride == 1) return 0;
   const double lanes = lanes_of(rows, target);
   const int64_t bytes = rows.source().dtype().bytes();
-  const bool are_near = are_picked(rows.stride, static_cast<int64_t>(lanes), bytes);
+  const bool are_near = are_picked(target, rows.stride, static_cast<int64_t>(lanes), bytes);
   return rows.taps *
          (are_near ? kPicked * static_cast<double>(rows.stride - 1) : kInserted * lanes);
 }

@@ -256,6 +256,23 @@ TEST_F(EstimateTest, SumsThatNoRegisterHasWaitForMemory) {
             2.5 * chain("TILE r0 5; UPCAST r3; TILE r1 16; TILE r4 8; UPCAST r4; VEC r5") * 5 / 7);
 }
 
+// Rows along a window read what other rows' taps do: the vectors of all taps wait beside the sums.
+TEST_F(EstimateTest, TapsOfAWindowWaitBesideItsRows) {
+  const Machine narrow = avx2_machine();
+  const auto stores = [&](int64_t taps, std::string_view list) {
+    const Tensor x = input({1, 16, 30, 29 + taps}), weight = input({32, 16, 1, taps});
+    const Kernel kernel = kernel_of(conv(x, weight, Tensor(), {}));
+    return estimate(apply_options(kernel, parse_options(list)), narrow)[Resource::Stores];
+  };
+  const char* along = "TILE r2 10; UPCAST r5; UNROLL r4; TILE r0 8; VEC r6";
+  const char* in_turn = "TILE r2 10; UPCAST r5; TILE r0 8; VEC r6";
+  EXPECT_DOUBLE_EQ(stores(5, along), stores(5, in_turn)) << "10 sums, 5 taps and a row";
+  EXPECT_GT(stores(9, along), 1.5 * stores(9, in_turn));
+  EXPECT_DOUBLE_EQ(stores(9, "TILE r1 10; UPCAST r5; UNROLL r4; TILE r0 8; VEC r6"),
+                   stores(9, "TILE r1 10; UPCAST r5; TILE r0 8; VEC r6"))
+      << "rows of which none reads what another does";
+}
+
 // Whether indices are in order takes a mask of each vector, however narrow that is.
 TEST_F(EstimateTest, OrdersOfIndicesTakeAMaskOfEachVector) {
   target_.unit_bytes = 32;

@@ -210,6 +210,24 @@ TEST(X86Program, MaskedStridedLoadsTouchNothingBeyondTheirLanes) {
           }
 }
 
+// Lanes one by one are a question each under a mask.
+TEST(X86Program, WordsAFewApartAreTakenOutOfWholeRegisters) {
+  for (const Target& target : {avx2_target(), avx512_target()})
+    for (const int32_t stride : {-4, -3, -2, 2, 3, 4})
+      for (const bool is_known : {true, false}) {
+        Walk w(kFloat32, kFloat32, 1, 1);
+        const DType v = kFloat32.with_lanes(8);
+        w.p.variables = {{"high", 0, 8}};
+        const LinearId high = is_known ? w.index(5) : w.p.add(Op::Variable, kInt64, {}, 0);
+        const LinearId mask = w.p.add(Op::LaneRange, kBool.with_lanes(v.lanes), {w.index(0), high});
+        w.store(w.p.add(Op::Load, v, {w.in, w.index(stride < 0 ? 28 : 0), mask}, 0, stride));
+        w.end();
+        const std::string listing = x86_listing(w.p, target);
+        EXPECT_EQ(listing.find("VPinsr"), std::string::npos) << listing;
+        EXPECT_EQ(listing.find("JumpIfZero"), std::string::npos) << listing;
+      }
+}
+
 TEST(X86Program, GathersAndScattersUnderMasksMatch) {
   std::mt19937_64 random(4);
   for (DType d : kAll)

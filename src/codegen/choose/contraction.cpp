@@ -391,7 +391,8 @@ double Contraction::loads_of_vector() const {
     const int64_t apart =
         a.strides[lane_] == kOpaqueStride ? edit_.lanes() : std::abs(a.strides[lane_]);
     if (a.store || !a.inside_reduction || apart == 0) continue;
-    const bool is_picked = are_picked(apart, edit_.lanes(), a.node.dtype().bytes());
+    const bool is_picked =
+        are_picked(edit_.machine(), apart, edit_.lanes(), a.node.dtype().bytes());
     most = std::max(most, apart == 1 ? 1 : is_picked ? apart : edit_.lanes());
   }
   return static_cast<double>(most);

@@ -36,11 +36,10 @@ bool are_lines_colliding(const Editor& edit, int64_t stride, int64_t bytes) {
 namespace {
 
 // What a load is whose lanes share lines: as many registers as hold them, and what picks the lanes
-// out of these, where one instruction does (ir/picked_lanes.h; of AVX2 every other word).
+// out of these (ir/picked_lanes.h).
 double near_load(const Editor& edit, const AccessInfo& load, int64_t stride) {
   const int64_t step = std::abs(stride), bytes = load.node.dtype().bytes();
-  if (load.store || !are_picked(step, edit.lanes(), bytes)) return kNearLoad;
-  if (!weaves(edit.machine()) && (step != 2 || bytes != kWovenBytes)) return kNearLoad;
+  if (load.store || !are_picked(edit.machine(), step, edit.lanes(), bytes)) return kNearLoad;
   return std::min(static_cast<double>(2 * step - 1), kNearLoad);
 }
 

@@ -4,8 +4,9 @@
 #include <cstdlib>
 
 #include "base/checked.h"
+#include "cost/borders.h"
 #include "cost/estimate.h"
-#include "ir/bounds.h"
+#include "ir/affine.h"
 
 namespace tiny {
 
@@ -36,6 +37,32 @@ int64_t steps_of_row(const Editor& edit, size_t lane, size_t row, size_t taps) {
   return steps > 0 && steps < edit.const_extent(taps) ? steps : 0;
 }
 
+// Where rows reach beyond what is read: by how much, and the index by which they do.
+struct RowsBeyond {
+  Reach reach;
+  std::optional<Affine> index;
+};
+
+RowsBeyond rows_beyond(const Editor& edit, size_t lane, size_t row) {
+  const AccessInfo* load = rows_operand(edit, lane, row);
+  if (!load || load->node.op() != Op::Load) return {};
+  const ViewArg& view = load->node.view_arg();
+  const UOp& range = edit.kernel().ranges[row].range;
+  for (size_t i = 0; i < view.shape.size(); ++i) {
+    const UOp& index = load->node.src(i + 1);
+    if (reaches(index, range) && view.shape[i] != kSymbolicDim)
+      return {reach_beyond(index, view.shape[i], {}), affine(index)};
+  }
+  return {};
+}
+
+// Whether a loop over the taps asks for each row if it is beyond the border: where more of its
+// turns are there than are written apart.
+bool asks_for_rows(const Editor& edit, size_t lane, size_t row, size_t taps) {
+  const RowsBeyond beyond = rows_beyond(edit, lane, row);
+  return turns_beyond(beyond.reach, beyond.index, edit.kernel().ranges[taps].range) > kPeeledMax;
+}
+
 }  // namespace
 
 bool are_loads_shared(const Editor& edit, size_t lane, size_t row, size_t taps) {
@@ -52,11 +79,12 @@ std::optional<SlidingRows> sliding_rows(const Editor& edit, size_t lane, size_t 
     const int64_t loads = (rows - 1) * steps + count;
     return rows * tile.vectors + loads + tile.vectors <= registers;
   };
-  // Of rows that are whole in a tile it is known which taps are beyond the border.  A loop over a
-  // few taps is cut where that changes; over many it asks for each row, which costs more than
-  // loads that no register keeps.
-  if (tile.rows >= all && (steps == 0 ? count >= kTapsMany : fits(all)) &&
-      share_at_borders(edit, lane, row) > 0)
+  // Of rows that are whole in a tile it is known which taps are beyond the border.  A loop over
+  // them asks for each row unless it is cut where that changes, which costs more than loads that no
+  // register keeps.
+  const bool pays =
+      steps == 0 ? count >= kTapsMany && asks_for_rows(edit, lane, row, taps) : fits(all);
+  if (tile.rows >= all && pays && share_at_borders(edit, lane, row) > 0)
     return SlidingRows{edit.number(taps), all};
   if (steps == 0 || (count < kTapsMany && (tile.vectors > 1 || steps > 1))) return std::nullopt;
   int64_t rows = std::min(tile.rows, all);
@@ -67,19 +95,8 @@ std::optional<SlidingRows> sliding_rows(const Editor& edit, size_t lane, size_t 
 }
 
 double share_at_borders(const Editor& edit, size_t lane, size_t row) {
-  const AccessInfo* load = rows_operand(edit, lane, row);
-  if (!load || load->node.op() != Op::Load) return 0;
-  const ViewArg& view = load->node.view_arg();
-  const UOp& range = edit.kernel().ranges[row].range;
-  for (size_t i = 0; i < view.shape.size(); ++i) {
-    const UOp& index = load->node.src(i + 1);
-    if (!reaches(index, range) || view.shape[i] == kSymbolicDim) continue;
-    const Interval all = bounds(index);
-    const int64_t beyond =
-        std::max<int64_t>(-all.lo, 0) + std::max<int64_t>(all.hi - (view.shape[i] - 1), 0);
-    return std::min(1.0, static_cast<double>(beyond) / edit.extent(row));
-  }
-  return 0;
+  const RowsBeyond beyond = rows_beyond(edit, lane, row);
+  return std::min(1.0, (beyond.reach.before + beyond.reach.behind) / edit.extent(row));
 }
 
 }  // namespace tiny

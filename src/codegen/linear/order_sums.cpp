@@ -30,9 +30,6 @@ class SumPiece {
     std::ranges::sort(sums);
     const auto count = std::unique(sums.begin(), sums.end()) - sums.begin();
     if (count < 2 || std::ssize(sets_) == count) return false;
-    const auto is_shared = [&](LinearId i) {
-      return readers_[i] > 1 && kept_in(ops_[i]) == Kept::Vector;
-    };
     std::ptrdiff_t shared = 0;
     for (LinearId i = begin_; i < end_; ++i) shared += is_shared(i) ? 1 : 0;
     return count + shared > target.vector_registers;
@@ -50,28 +47,78 @@ class SumPiece {
     return true;
   }
 
-  // Sums in the order in which they come first, each with its steps; what a step needs stands
-  // before it.
-  std::vector<LinearId> by_sums() const {
-    std::vector<size_t> first(sets_.size());  // of each set, the first one of its sum
-    std::vector<std::pair<LinearId, size_t>> known;
-    for (size_t i = 0; i < sets_.size(); ++i) {
-      const LinearId sum = ops_[sets_[i]].src[0];
-      const auto at = std::ranges::find(known, sum, &std::pair<LinearId, size_t>::first);
-      first[i] = at == known.end() ? i : at->second;
-      if (at == known.end()) known.emplace_back(sum, i);
-    }
-    std::vector<size_t> order(sets_.size());
-    std::iota(order.begin(), order.end(), size_t{0});
-    std::ranges::sort(order, {}, [&](size_t i) { return std::pair(first[i], i); });
+  // Of the sums' next steps always the one that leaves the fewest shared values waiting: a row that
+  // the taps of a window share is read by one tap of each sum, and done with.
+  std::vector<LinearId> by_shared_values() const {
+    const std::vector<std::vector<Step>> sums = steps_of_sums();
+    std::vector<uint32_t> left(end_ - begin_);  // steps that a shared value is still wanted by
+    for (const std::vector<Step>& steps : sums)
+      for (const Step& step : steps)
+        for (const LinearId value : step.shared) ++left[value - begin_];
+    std::vector<uint8_t> is_made(end_ - begin_);
+    const auto more_waiting = [&](const Step& step) {
+      int more = 0;
+      for (const LinearId value : step.shared)
+        more += (is_made[value - begin_] ? 0 : 1) - (left[value - begin_] == 1 ? 1 : 0);
+      return more;
+    };
+    std::vector<size_t> next(sums.size());
     std::vector<LinearId> out;
     std::vector<uint8_t> placed(end_ - begin_);
-    for (const size_t i : order) place(sets_[i], placed, out);
+    for (size_t done = 0; done < sets_.size(); ++done) {
+      size_t best = sums.size();
+      int least = 0;
+      for (size_t i = 0; i < sums.size(); ++i) {
+        if (next[i] == sums[i].size()) continue;
+        const int more = more_waiting(sums[i][next[i]]);
+        if (best == sums.size() || more < least) best = i, least = more;
+      }
+      const Step& step = sums[best][next[best]++];
+      for (const LinearId value : step.shared) is_made[value - begin_] = 1, --left[value - begin_];
+      place(step.set, placed, out);
+    }
     for (LinearId i = begin_; i < end_; ++i) place(i, placed, out);
     return out;
   }
 
  private:
+  bool is_shared(LinearId i) const { return readers_[i] > 1 && kept_in(ops_[i]) == Kept::Vector; }
+
+  struct Step {
+    LinearId set = 0;
+    std::vector<LinearId> shared;  // values that it is made of
+  };
+  // Of each sum, in the order in which they come first.
+  std::vector<std::vector<Step>> steps_of_sums() const {
+    std::vector<std::vector<Step>> out;
+    std::vector<LinearId> known;
+    for (const LinearId set : sets_) {
+      const auto at = std::ranges::find(known, ops_[set].src[0]);
+      const auto number = static_cast<size_t>(at - known.begin());
+      if (at == known.end()) known.push_back(ops_[set].src[0]);
+      out.resize(known.size());
+      out[number].push_back({set, shared_below(set)});
+    }
+    return out;
+  }
+
+  // The shared values of the piece that an op is made of.
+  std::vector<LinearId> shared_below(LinearId op) const {
+    std::vector<LinearId> out, stack{op};
+    while (!stack.empty()) {
+      const LinearOp& at = ops_[stack.back()];
+      stack.pop_back();
+      for (size_t s = 0; s < at.count; ++s) {
+        const LinearId source = at.src[s];
+        if (source < begin_ || source >= end_ || std::ranges::find(out, source) != out.end())
+          continue;
+        if (is_shared(source)) out.push_back(source);
+        stack.push_back(source);
+      }
+    }
+    return out;
+  }
+
   bool is_added_at_once(LinearId i, LinearId sum) const {
     return readers_[i] == 1 && i + 1 < end_ && ops_[i + 1].op == Op::Set &&
            ops_[i + 1].src[0] == sum && ops_[i + 1].src[1] == i;
@@ -127,10 +174,11 @@ void order_sums(LinearProgram& program, const Target& target) {
     if (last_use.empty()) last_use = last_uses(ops);
     const RegisterCount registers(program, last_use, first, i);
     const auto place = order.begin() + first;
-    if (registers.fits({{place, place + (i - first)}, {}}, target)) continue;
-    std::vector<LinearId> by_sums = piece.by_sums();
-    if (!registers.fits({by_sums, {}}, target)) continue;
-    std::ranges::copy(by_sums, place);
+    const int64_t wanted = registers.vectors({{place, place + (i - first)}, {}});
+    if (wanted <= target.vector_registers) continue;
+    const std::vector<LinearId> other = piece.by_shared_values();
+    if (registers.vectors({other, {}}) >= wanted) continue;
+    std::ranges::copy(other, place);
     changed = true;
   }
   if (!changed) return;

@@ -2,9 +2,9 @@
 //
 // Codegen adds the terms of one step to all sums, then those of the next.  What steps share (rows
 // that the taps of a window read again) waits in registers beside all the sums from step to step.
-// Where that does not fit the target's registers, each sum takes its steps one after the other, and
-// what it shares with its neighbour is soon done with.  Each sum's own order stays, and so do its
-// bits.
+// Where that does not fit the target's registers, what is shared is read by all sums that want it
+// as soon as it is there, by each for the step that it has come to, and done with.  Each sum's own
+// order stays, and so do its bits.
 #pragma once
 
 #include "ir/linear.h"

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/look_often.h"
+#include "cost/estimate.h"
 
 namespace tiny {
 
@@ -13,9 +14,6 @@ constexpr size_t kNone = std::numeric_limits<size_t>::max();
 constexpr int kIntegerRegisters = 13;
 // For the constants of a piece, which are read from memory where registers are wanted.
 constexpr int64_t kConstantRegisters = 3;
-// The share of a target's registers by which an order may want more: what is spilled of a window is
-// little beside what it computes.
-constexpr int64_t kSpilledShare = 8;
 
 }  // namespace
 
@@ -93,16 +91,15 @@ std::vector<LinearId> RegisterCount::read_late(
   return late;
 }
 
-bool RegisterCount::fits(const PieceOrder& order, const Target& target) const {
+std::array<int64_t, 3> RegisterCount::most(const PieceOrder& order) const {
   std::array<int64_t, 3> live = live_before_;
-  int64_t& vectors = live[static_cast<size_t>(Kept::Vector)];
   std::vector<size_t> last(registers_.size(), kNone);  // where the order reads it last
   for (size_t i = 0; i < order.ops.size(); ++i)
     for (const size_t r : reads_[order.ops[i] - begin_])
       if (r != kNone) last[r] = registers_[r].stays ? kNone : i;
   for (const LinearId value : order.parked) last[outside_.at(value)] = kNone;
-  vectors -= static_cast<int64_t>(order.parked.size());
-  const int64_t vectors_max = target.vector_registers + target.vector_registers / kSpilledShare;
+  live[static_cast<size_t>(Kept::Vector)] -= static_cast<int64_t>(order.parked.size());
+  std::array<int64_t, 3> out{};
   for (size_t i = 0; i < order.ops.size(); ++i) {
     look_often(program_.stop, i);
     const size_t own = order.ops[i] - begin_;
@@ -112,10 +109,20 @@ bool RegisterCount::fits(const PieceOrder& order, const Target& target) const {
         last[r] = kNone;
       }
     ++live[static_cast<size_t>(registers_[own].kept)];
-    if (vectors > vectors_max) return false;
-    if (live[static_cast<size_t>(Kept::Integer)] > kIntegerRegisters) return false;
+    for (size_t k = 0; k < out.size(); ++k) out[k] = std::max(out[k], live[k]);
   }
-  return true;
+  return out;
+}
+
+bool RegisterCount::fits(const PieceOrder& order, const Target& target) const {
+  const std::array<int64_t, 3> live = most(order);
+  const double held = target.vector_registers * (1 + kSpilledShare);
+  return live[static_cast<size_t>(Kept::Integer)] <= kIntegerRegisters &&
+         static_cast<double>(live[static_cast<size_t>(Kept::Vector)]) <= held;
+}
+
+int64_t RegisterCount::vectors(const PieceOrder& order) const {
+  return most(order)[static_cast<size_t>(Kept::Vector)];
 }
 
 }  // namespace tiny

@@ -32,10 +32,13 @@ class RegisterCount {
                 LinearId end);
 
   bool fits(const PieceOrder& order, const Target& target) const;
+  // Registers for vectors that the order wants at once.
+  int64_t vectors(const PieceOrder& order) const;
   // What comes in a register from outside and is read in one window alone, not the first.
   std::vector<LinearId> read_late(const std::function<size_t(LinearId)>& window_of) const;
 
  private:
+  std::array<int64_t, 3> most(const PieceOrder& order) const;  // at any time, by kind
   size_t register_of(LinearId source);
   bool is_inside(LinearId id) const { return id >= begin_ && id - begin_ < reads_.size(); }
 

@@ -666,6 +666,14 @@ TEST_F(ChoiceTest, TapsBeyondTheBorderOfWholeRowsAreKnown) {
   EXPECT_TRUE(has_options(list, {"UPCAST r1", "UNROLL r3"})) << list;
 }
 
+// Where so few taps are at the border that their turns are written apart, a loop knows as well.
+TEST_F(ChoiceTest, TapsWhoseBordersAreWrittenApartAreALoop) {
+  const Tensor x = make_placeholder(context_, kFloat32, {1, 6, 69, 86});
+  const Window window{{3, 3}, {2, 2}, {0, 1}, {0, 0}};
+  const std::string list = options(x, conv(x, constant({80, 6, 7, 7}), Tensor(), window), 0);
+  EXPECT_EQ(list.find("UNROLL"), std::string::npos) << list;
+}
+
 // Rows are chosen for the tile that they get: two vectors where lanes are stored apart, which five
 // rows leave waiting for their sums.
 TEST_F(ChoiceTest, RowsFillATileWhoseLanesAreStoredApart) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ir/picked_lanes.h"
+#include "render/x86/select/blended_loads.h"
 #include "render/x86/select/integers.h"
 #include "render/x86/select/lanes.h"
 #include "render/x86/select/masks.h"
@@ -31,11 +32,11 @@ namespace {
 
 // Whether lanes this far apart are taken out of whole registers.  What lies between the first and
 // the last lane is in the same buffer.
-bool loads_by_permuting(Emitter& e, DType dtype, int64_t stride, bool masked) {
-  const int64_t size = dtype.bytes(), bytes = dtype.lanes * size;
+bool loads_by_permuting(Emitter& e, DType dtype, int64_t stride) {
+  const int64_t size = dtype.bytes(), bytes = dtype.lanes * size, apart = std::abs(stride);
   if (dtype.lanes == 1 || stride == 1 || bytes < 16) return false;
-  if (!e.avx512()) return stride == 2 && size == 4 && !masked;
-  return are_picked(std::abs(stride), dtype.lanes, size);
+  return e.avx512() ? are_picked_by_twos(apart, dtype.lanes, size)
+                    : apart > 1 && are_blended(apart, dtype.lanes, size);
 }
 
 // Whether lanes lie one after the other from the last on and are turned in a register of AVX2.
@@ -72,6 +73,8 @@ VReg spread_mask(Emitter& e, VReg bits, int64_t first, uint64_t places, int64_t 
   return mask_from_bits(e, spread, n, size);
 }
 
+}  // namespace
+
 VReg load_masked(Emitter& e, DType dtype, const Mem& mem, VReg mask) {
   const int64_t size = dtype.bytes(), width = width_of(dtype);
   mask = limit_mask(e, mask, dtype.lanes, size);
@@ -88,19 +91,23 @@ VReg load_masked(Emitter& e, DType dtype, const Mem& mem, VReg mask) {
   return dst;
 }
 
-// Lane by lane; under `bits`, one bit a lane, if there are any.
-VReg load_lanes(Emitter& e, const LanePlaces& at, VReg bits) {
+namespace {
+
+// Lane by lane: those that are `wanted`, a bit each, and of these such as `bits`, if there are any.
+VReg load_lanes(Emitter& e, const LanePlaces& at, VReg bits, uint64_t wanted) {
   const int64_t size = at.dtype.bytes(), lanes = at.dtype.lanes, in_piece = 16 / size;
   std::vector<VReg> pieces;
   for (int64_t l = 0; l < lanes; ++l) {
+    const bool is_wanted = (wanted >> l & 1) != 0;
     if (l % in_piece == 0) {
       pieces.push_back(e.vec_reg(16));
-      if (bits == kNoReg && size >= 4) {  // the rest of the register becomes zero
+      if (is_wanted && bits == kNoReg && size >= 4) {  // the rest of the register becomes zero
         e.emit(Opcode::VLoad, size, pieces.back()).mem = lane_address(e, at, l);
         continue;
       }
       e.emit(Opcode::VZero, 16, pieces.back());
     }
+    if (!is_wanted) continue;
     const uint32_t label = bits == kNoReg ? 0 : e.new_label();
     if (bits != kNoReg) skip_unless(e, bits, l, label);
     const Mem m = lane_address(e, at, l);
@@ -113,23 +120,13 @@ VReg load_lanes(Emitter& e, const LanePlaces& at, VReg bits) {
   return join(e, width_of(at.dtype), pieces);
 }
 
-// Even lanes of the first load, odd lanes of one that ends with the last lane.
-VReg load_every_second_avx2(Emitter& e, DType dtype, const Mem& mem) {
-  const int64_t width = width_of(dtype);
-  constexpr int64_t kEvenOdd = 0xD8;
-  const VReg low = load_plain(e, dtype, mem);
-  const VReg high = load_plain(e, dtype, offset_by(e, mem, (dtype.lanes - 1) * dtype.bytes()));
-  const VReg mixed = e.rrmi(Opcode::vshufps, width, low, high, kEvenOdd);
-  return width == 16 ? mixed : e.rri(Opcode::vpermq, width, mixed, kEvenOdd);
-}
-
 // As many loads as the stride, each a register's worth between the first lane and the last; then
 // the lanes are picked out of two registers at a time.
 VReg load_strided(Emitter& e, const LanePlaces& at, VReg mask, std::optional<uint64_t> known) {
   const int64_t size = at.dtype.bytes(), n = at.dtype.lanes, step = std::abs(at.stride),
                 width = width_of(at.dtype);
   const Mem mem = at.stride < 0 ? lane_address(e, at, n - 1) : at.mem;
-  if (!e.avx512()) return load_every_second_avx2(e, at.dtype, mem);
+  if (!e.avx512()) return load_blended(e, at, mask, known);
   const auto element = [&](int64_t lane) { return (at.stride < 0 ? n - 1 - lane : lane) * step; };
   const auto start = [&](int64_t load) { return std::min(load * n, (n - 1) * (step - 1)); };
   const auto load_of = [&](int64_t lane) { return element(lane) / n; };
@@ -216,13 +213,14 @@ VReg load(Emitter& e, const LanePlaces& at, VReg mask, std::optional<uint64_t> k
   const int64_t size = at.dtype.bytes();
   const bool masked = mask != kNoReg;
   if (at.is_indexed() && size >= 4) return load_gather(e, at, mask);
-  if (!at.is_indexed() && loads_by_permuting(e, at.dtype, at.stride, masked))
+  if (!at.is_indexed() && loads_by_permuting(e, at.dtype, at.stride))
     return load_strided(e, at, mask, known);
   if (!at.is_indexed() && loads_turned(e, at.dtype, at.stride, masked))
     return load_turned(e, at, mask);
   const bool apart = at.is_indexed() || (at.dtype.lanes > 1 && at.stride != 1);
   if (apart || (masked && !e.avx512() && size < 4))
-    return load_lanes(e, at, masked ? mask_bits(e, mask, at.dtype.lanes, size) : kNoReg);
+    return load_lanes(e, at, masked && !known ? mask_bits(e, mask, at.dtype.lanes, size) : kNoReg,
+                      known.value_or(~uint64_t{0}));
   return masked ? load_masked(e, at.dtype, at.mem, mask) : load_plain(e, at.dtype, at.mem);
 }
 

@@ -9,6 +9,7 @@ namespace tiny::x86 {
 
 // Lanes side by side.
 VReg load_plain(Emitter& e, DType dtype, const Mem& mem, VReg dst = kNoReg);
+VReg load_masked(Emitter& e, DType dtype, const Mem& mem, VReg mask);
 // Lanes anywhere, under a mask in lanes of the dtype if there is one; `known`: its bits, if they
 // are constant.
 VReg load(Emitter& e, const LanePlaces& at, VReg mask, std::optional<uint64_t> known);
