@@ -412,13 +412,25 @@ void PackedPanel::prefetch_panel() {
     return;
   }
   // Without passes: rows beside it are too many streams for a processor to guess them all.
-  const auto bytes = static_cast<double>(panel_.load->node.dtype().bytes());
   const Option option{OptionKind::Prefetch, nest_.place, param, {}, 0, false};
-  if (nest_.place >= 0 &&
-      panel_.load->elements * bytes * kPartOfMemory >
-          static_cast<double>(edit_.machine().l3_bytes) &&
-      can_prefetch(edit_.now(), option))
+  if (nest_.place >= 0 && is_far(*panel_.load) && can_prefetch(edit_.now(), option))
     edit_.apply(option);
+}
+
+// Where each panel has rows of its own (a batch of products), those of the next one are fetched while
+// this one's are multiplied: short pieces of lines, of which each tile of rows asks again.
+void PackedPanel::prefetch_rows() {
+  const AccessInfo* rows = rows_operand();
+  const size_t place = edit_.kernel().find_range(nest_.place);
+  if (!rows || place == edit_.kernel().ranges.size() || rows->strides[place] == 0) return;
+  const Option option{OptionKind::Prefetch, nest_.place, rows->node.src(0).int_arg(), {}, 0, false};
+  if (is_far(*rows) && can_prefetch(edit_.now(), option)) edit_.apply(option);
+}
+
+// Whether it comes from beyond the last cache, so that it would be waited for.
+bool PackedPanel::is_far(const AccessInfo& a) const {
+  const double bytes = a.elements * static_cast<double>(a.node.dtype().bytes());
+  return bytes * kPartOfMemory > static_cast<double>(edit_.machine().l3_bytes);
 }
 
 // Whether blocks of panels that lie in place fall into the same sets of the second level of cache,
@@ -623,6 +635,7 @@ bool PackedPanel::run() {
   copy_rows();
   unroll_steps();
   if (panel_.in_place && (panel_.steps || !nest_.has_panels_inside)) prefetch_panel();
+  if (panel_.in_place && !nest_.has_panels_inside) prefetch_rows();
   if (panel_.steps && cuts_.inner_row != cuts_.outer_row)
     prefetch_tiles(cuts_.vectors != cuts_.panels ? cuts_.panels : cuts_.outer_row);
   prefetch_epilogue();

@@ -80,6 +80,8 @@ class PackedPanel {
   int64_t steps_apart(size_t range) const;
   void stage_far_rows();
   void prefetch_panel();
+  void prefetch_rows();
+  bool is_far(const AccessInfo& a) const;
   bool are_panels_colliding() const;
   void prefetch_tiles(int64_t inside);
   void prefetch_epilogue();

@@ -225,6 +225,19 @@ TEST_F(ChoiceTest, APanelThatFewRowsWalkOnceIsFetchedAhead) {
   EXPECT_EQ(list(32 * (blocks / 4)).find("PREFETCH"), std::string::npos);
 }
 
+// Of a batch of products the rows of the next one are fetched, where all of them are in no cache.
+TEST_F(ChoiceTest, RowsOfTheNextProductAreFetchedAhead) {
+  constexpr int64_t kSteps = 3200;
+  const auto list = [&](int64_t batch) {
+    const Ints shape{batch, kSteps, 32};
+    const Tensor rows = permute(testing::float_input(context_, shape), {0, 2, 1});
+    return list_of_inputs(matmul(rows, testing::float_input(context_, shape)));
+  };
+  const int64_t far = avx512_machine().l3_bytes / (kSteps * 32 * 4);
+  EXPECT_TRUE(list(far).ends_with("; PREFETCH p1 r0")) << list(far);
+  EXPECT_EQ(list(4).find("PREFETCH p1"), std::string::npos) << list(4);
+}
+
 TEST_F(ChoiceTest, RowsThatCollideAreCopiedInBlocks) {
   const Tensor x = make_placeholder(context_, kFloat32, {1024, 1024});
   EXPECT_EQ(loops(x, matmul(x, constant({1024, 1024})), 0), "r_2_4_79_16_128_2_13_2_16");
