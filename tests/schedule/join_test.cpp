@@ -192,8 +192,8 @@ TEST_F(JoinTest, RowsOfWindowsAreMadeBeforehand) {
   EXPECT_EQ(kernels(true), 2U);
 }
 
-// So do rows whose steps lie apart, as a gradient has them for weights: scratch would be filled with
-// them by turned squares.
+// So do rows whose steps lie apart, as a gradient has them for weights: scratch would be filled
+// with them by turned squares.
 TEST_F(JoinTest, RowsWhoseStepsLieApartAreMadeBeforehand) {
   const auto kernels = [&](bool lie_apart) {
     const Ints shape = lie_apart ? Ints{128, 512} : Ints{512, 128};

@@ -319,7 +319,20 @@ TEST_F(ChoiceTest, PanelsOfASumOverABatchAreOfOneSize) {
   const Tensor x = permute(testing::float_input(context_, {128, 10, 10, 256}), {3, 0, 1, 2});
   const Tensor dy = permute(testing::float_input(context_, {128, 8, 8, 256}), {3, 0, 1, 2});
   const std::string list = list_of_inputs(permute(conv(x, dy, Tensor(), {}), {2, 3, 0, 1}));
-  EXPECT_NE(list.find("TILE r4 64"), std::string::npos) << list;
+  EXPECT_TRUE(list.starts_with("TILE r4 4;")) << list;
+}
+
+// Every tap of the filter reads all pictures again: those of a block stay in the second level
+// beside its panel.
+TEST_F(ChoiceTest, PicturesThatEachTapReadsStayNear) {
+  const auto list = [&](int64_t size) {
+    const Tensor x = permute(testing::float_input(context_, {128, size, size, 64}), {3, 0, 1, 2});
+    const Tensor dy =
+        permute(testing::float_input(context_, {128, size - 2, size - 2, 64}), {3, 0, 1, 2});
+    return list_of_inputs(permute(conv(x, dy, Tensor(), {}), {2, 3, 0, 1}));
+  };
+  EXPECT_TRUE(list(8).starts_with("TILE r4 32;")) << list(8);
+  EXPECT_TRUE(list(34).starts_with("TILE r4 1;")) << list(34);
 }
 
 // While a row is stored, the next is computed and the one after that read, if they all stay in the
