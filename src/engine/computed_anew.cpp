@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <map>
 
+#include "base/error.h"
 #include "engine/compile.h"
 #include "engine/realize.h"
 #include "engine/versions.h"
 #include "ir/node_map.h"
 #include "schedule/schedule.h"
 #include "shape/shape.h"
+#include "shape/view.h"
 
 namespace tiny {
 
@@ -90,6 +92,27 @@ ComputedAnew::ComputedAnew(const Context& context, std::span<const UOp> outputs,
 
 ComputedAnew::~ComputedAnew() {
   for (auto& [node, memory] : hidden_) node.node()->realized = std::move(memory);
+}
+
+void note_origin(const UOp& computed) {
+  std::vector<Ref<Storage::Identity>> memories;
+  for (const UOp& u : topological({&computed, 1}, is_given))
+    if (is_given(u)) memories.push_back(storage_of(u)->identity());
+  storage_of(computed)->set_made_of(std::move(memories));
+}
+
+void require_computed_by_runs(std::span<const UOp> outputs, std::span<const UOp> versions) {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const auto stored = as_view(outputs[i]);
+    if (!stored || stored->base.op() != Op::Buffer) continue;
+    const Ref<Storage> storage = storage_of(stored->base);
+    for (const UOp& version : versions)
+      require(!storage->is_made_of(*storage_of(memory_below(version))), Status::InvalidArgument,
+              "outputs[", i,
+              "] was computed before, of a tensor that the program writes: every run"
+              " would give what it was then. Compile before it is read or realised; tiny_clone of"
+              " it is an output that stays");
+  }
 }
 
 }  // namespace tiny

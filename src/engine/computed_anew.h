@@ -28,4 +28,10 @@ class ComputedAnew {
   std::vector<std::pair<UOp, Ref<RefCounted>>> hidden_;  // with the memory that they get back
 };
 
+// Notes of which memory a value was computed: its tensor does not keep the expression.
+void note_origin(const UOp& computed);
+// Error{InvalidArgument} where an output is in memory, computed of what the versions replace: every
+// run would give what it was once.
+void require_computed_by_runs(std::span<const UOp> outputs, std::span<const UOp> versions);
+
 }  // namespace tiny

@@ -5,6 +5,7 @@
 // thread; they count, so that the owner can see it.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/ref.h"
 #include "runtime/device.h"
@@ -73,6 +75,16 @@ class Storage : public RefCounted {
   void keep_derived(std::string recipe, Ref<Storage> result) {
     derived_.insert_or_assign(std::move(recipe), std::move(result));
   }
+  // What was computed of these elements knows them by it, without keeping them.
+  class Identity : public RefCounted {};
+  const Ref<Identity>& identity() {
+    if (!identity_) identity_ = make_ref<Identity>();
+    return identity_;
+  }
+  void set_made_of(std::vector<Ref<Identity>> memories) { made_of_ = std::move(memories); }
+  bool is_made_of(const Storage& other) const {
+    return other.identity_ && std::ranges::count(made_of_, other.identity_) > 0;
+  }
   // Nothing writes to the memory for as long as it is there: programs may keep what is computed
   // from it.
   void set_constant() { constant_ = true; }
@@ -93,6 +105,8 @@ class Storage : public RefCounted {
   int64_t byte_offset_ = 0;
   Ref<Storage> first_;  // of the same memory: it has the deleter
   std::map<std::string, Ref<Storage>> derived_;
+  Ref<Identity> identity_;
+  std::vector<Ref<Identity>> made_of_;
   bool claimed_ = false;
   bool constant_ = false;
   bool copy_of_callers_ = false;

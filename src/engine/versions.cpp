@@ -152,6 +152,10 @@ bool Versions::is_lost(const UOp& node) const {
 
 // Walks what is alive and will not be computed by the schedule.
 void Versions::find_readers(std::span<const UOp> outputs) {
+  // What a run has written since has a new node here, with an id of its own.
+  std::vector<UOp> stack = live_nodes(context_);
+  written_.resize(context_.graph().id_limit());
+  is_last_.resize(written_.size());
   std::vector<uint8_t> seen = is_last_;
   for (const UOp& out : outputs) {
     UOp base = out;
@@ -162,7 +166,6 @@ void Versions::find_readers(std::span<const UOp> outputs) {
       seen[base.id()] = 1;
     }
   }
-  std::vector<UOp> stack = live_nodes(context_);
   while (!stack.empty()) {
     const UOp node = std::move(stack.back());
     stack.pop_back();

@@ -312,7 +312,8 @@ class Joiner {
       auto cost = cost_of(loops, joined.values, u, alone, reader);
       if (cost && cost->is_as_chosen) cost = as_chosen(u, root);
       const bool is_estimated =
-          cost && (cost->makes_operand || RowCosts(loops, machine_).has_short_rows(joined.values));
+          cost &&
+          (cost->makes_operand || RowCosts(loops, machine_).has_scattered_rows(joined.values));
       if (is_estimated && !cost->is_as_chosen && cost->paid() <= cost->saved()) {
         decision_.stored[u.id()] = 1;
         const ScheduledKernel own_kernel = lowered_.value(u), reader_kernel = lowered_.value(root);

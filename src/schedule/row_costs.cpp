@@ -87,7 +87,13 @@ double RowCosts::work_again(std::span<const UOp> values) const {
   return sum;
 }
 
-bool RowCosts::has_short_rows(std::span<const UOp> values) const {
+bool RowCosts::has_steps_apart(const UOp& factor, RangeSet steps) const {
+  return std::ranges::any_of(topological({&factor, 1}), [&](const UOp& v) {
+    return v.op() == Op::Load && (loops_.walked(v) & steps) && !loops_.has_neighbours(v, steps);
+  });
+}
+
+bool RowCosts::has_scattered_rows(std::span<const UOp> values) const {
   if (loops_.reductions() != 1) return false;  // rows of several have tiles of their own
   return std::ranges::any_of(loops_.nodes(), [&](const UOp& u) {
     if (!is_reduce(u) || u.src(0).op() != Op::Mul || !loops_.is_contraction(u)) return false;
@@ -99,7 +105,8 @@ bool RowCosts::has_short_rows(std::span<const UOp> values) const {
         longest = std::max(longest, size);
         all *= size;
       }
-      return longest < kComputedRows && all >= kComputedRows;
+      if (all < kComputedRows) return false;
+      return longest < kComputedRows || has_steps_apart(factor, loops_.closed(u));
     });
   });
 }

@@ -32,9 +32,10 @@ class RowCosts {
   // what rows are made of is computed element by element; so are products of rows that are looked
   // up for each element.
   double work_by_element(std::span<const UOp> values) const;
-  // Whether a product with weights has computed rows that lie in pieces (a picture's windows) which
-  // fill no tile: they are neither staged for all columns nor read side by side.
-  bool has_short_rows(std::span<const UOp> values) const;
+  // Whether a product with weights has computed rows that are neither staged for all columns nor
+  // read side by side as well as stored ones: they lie in pieces which fill no tile (a picture's
+  // windows), or what is side by side is of several rows (a gradient, for weights).
+  bool has_scattered_rows(std::span<const UOp> values) const;
   // Seconds less for values of rows that are wanted again: they are computed once and kept in
   // scratch.
   double staging_saves() const;
@@ -46,6 +47,8 @@ class RowCosts {
 
  private:
   double work_of(const UOp& u) const;  // itself, without what it is made of
+  // Whether the steps of a computed factor of a product lie apart from each other.
+  bool has_steps_apart(const UOp& factor, RangeSet steps) const;
   // Whether what a reduction reads is at places that are no sums of the ranges around it.
   bool has_gathered_operand(const UOp& reduce) const;
 

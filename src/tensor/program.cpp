@@ -124,6 +124,7 @@ Ref<const TensorProgram> compile_tensors(const Ref<Context>& context,
   const ComputedAnew anew(*context, all, placeholders);
   require_values(all, placeholders, variables);
   const std::vector<UOp> versions = pending_versions(*context, all, placeholders);
+  require_computed_by_runs(all, versions);
   part_equals(*context, memories_written(versions));
   std::vector<UOp> copied;
   for (size_t i = 0; i < outputs.size(); ++i) {

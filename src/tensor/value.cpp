@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <unordered_set>
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "engine/computed_anew.h"
 #include "engine/realize.h"
 #include "engine/records.h"
 #include "shape/movement_axis.h"
@@ -48,12 +50,20 @@ UOp whole_value(const UOp& node) {
   return other_order || base.is_const() ? node.graph().make(Op::Contiguous, {node}) : node;
 }
 
+// Of a value that was computed, the node that has its memory; none if that was there before.
+std::optional<UOp> as_computed(const UOp& value) {
+  UOp base = value;
+  while (!storage_of(base) && base.op() == Op::Reshape) base = UOp(base.src(0));
+  if (!storage_of(base) || base.op() == Op::Buffer) return std::nullopt;
+  return base;
+}
+
 // Lets the cell name the memory that holds its computed value.
 void rebind(Cell& cell, const UOp& computed) {
-  UOp base = computed;
-  while (!storage_of(base) && base.op() == Op::Reshape) base = UOp(base.src(0));
+  const std::optional<UOp> found = as_computed(computed);
+  if (!found) return;
+  const UOp& base = *found;
   const Ref<Storage> storage = storage_of(base);
-  if (!storage || base.op() == Op::Buffer) return;
   const UOp flat =
       make_buffer(base.graph(), storage, base.dtype(), product(shape_of(base)).value());
   // What was built of elements in another order goes on from where they lie now, and gradients by
@@ -66,6 +76,9 @@ void rebind(Cell& cell, const UOp& computed) {
   else
     cell.set(make_reshape(flat, shape_of(cell.node())));
 }
+
+// So many at once may be what somebody looks at; more are a network's parameters.
+constexpr size_t kLookedAtMost = 16;
 
 // A constant is its own value, and nothing needs no memory.
 bool needs_memory(const UOp& node) {
@@ -104,6 +117,9 @@ void realize(std::span<Tensor* const> tensors) {
   const Wanted wanted = wanted_of(tensors);
   if (wanted.nodes.empty()) return;
   realize(tensors.front()->context(), wanted.nodes);
+  if (wanted.nodes.size() <= kLookedAtMost)
+    for (const UOp& node : wanted.nodes)
+      if (const auto stored = as_computed(node)) note_origin(*stored);
   for (size_t i = 0; i < wanted.cells.size(); ++i)
     if (!wanted.cells[i]->owns_memory()) rebind(*wanted.cells[i], wanted.nodes[i]);
   // Nobody keeps the expression that was computed: an equal one that is built after a write to this

@@ -192,6 +192,22 @@ TEST_F(JoinTest, RowsOfWindowsAreMadeBeforehand) {
   EXPECT_EQ(kernels(true), 2U);
 }
 
+// So do rows whose steps lie apart, as a gradient has them for weights: scratch would be filled
+// with them by turned squares.
+TEST_F(JoinTest, RowsWhoseStepsLieApartAreMadeBeforehand) {
+  const auto kernels = [&](bool lie_apart) {
+    const Ints shape = lie_apart ? Ints{128, 512} : Ints{512, 128};
+    const Tensor none = Tensor::weak_float(context_, 0);
+    Tensor rows = where(greater(given(shape), none), given(shape), none);
+    if (lie_apart) rows = transpose(rows, 0, 1);
+    const Tensor y = matmul(rows, given({128, 784}));
+    const UOp wanted = y.graph().make(Op::Contiguous, {y.node()});
+    return make_schedule({&wanted, 1}, avx512_machine(), true, {}).kernels.size();
+  };
+  EXPECT_EQ(kernels(false), 1U);
+  EXPECT_EQ(kernels(true), 2U);
+}
+
 // The same of queries that are quantised, beside the keys' lanes; keys are made in lanes.
 TEST_F(JoinTest, QuantisedQueriesAreMadeBeforehand) {
   const Ints queries{8, 12, 16}, keys{8, 20, 16};

@@ -33,6 +33,7 @@ constexpr double kApartSeconds = 20e-6;  // that lie between the moments when co
 // Architectures Optimization Reference Manual, "Data Prefetching to L1 Data Cache").
 constexpr int64_t kStrideFetched = 2048;
 constexpr int64_t kStepsOfPartMin = 16;  // of a panel that is cut to fit
+constexpr double kReadsOfRows = 2;       // of each element, by tiles of rows far from each other
 
 // About kReducedBlock steps: as many in each block if they can be, so that no block needs guards.
 int64_t block_of_steps(int64_t steps) {
@@ -42,14 +43,14 @@ int64_t block_of_steps(int64_t steps) {
   return kReducedBlock;
 }
 
-// About `most` of so many steps, in parts of one size if they can be, so that none needs guards.
-// 0: all.
-int64_t part_of_steps(int64_t steps, int64_t most) {
-  most = std::max(most, kStepsOfPartMin);
+// About `most` of so many steps, and `least`, in parts of one size if they can be, so that none
+// needs guards.  0: all.
+int64_t part_of_steps(int64_t steps, int64_t most, int64_t least) {
+  most = std::max(most, least);
   if (most >= steps) return 0;
   for (int64_t part = most; 2 * part > most; --part)
     if (steps % part == 0) return part;
-  return most / kStepsOfPartMin * kStepsOfPartMin;
+  return most / least * least;
 }
 
 // At most `most` of `panels` in a block: as many in each, or nearly so.
@@ -116,6 +117,7 @@ PackedPanel::Panel PackedPanel::choose_panel() const {
     if (longest == lane_ || edit_.const_extent(i) > edit_.const_extent(longest)) longest = i;
   }
   if (longest == lane_) return none;
+  longest = range_read_again().value_or(longest);
   const bool is_short = edit_.most(lane_) <= width || steps < kStepsOfPanelMin;
   if (!transposed && !in_place && !is_scattered && (rows < kReadAgainMin || is_short)) return none;
   Panel panel{load, 0, static_cast<int64_t>(longest), 0, in_place, column_range, rows};
@@ -143,27 +145,51 @@ void PackedPanel::cut_panel(Panel& panel, int64_t steps, double rows) const {
   const int64_t l2_bytes = edit_.machine().l2_bytes, cores = edit_.machine().cores;
   const int64_t others = steps / edit_.const_extent(longest);
   const int64_t room = l2_bytes / 4 * 3 / bytes;
+  const int64_t beside = range_read_again() ? std::abs(rows_operand()->strides[longest])
+                                            : 0;  // in rows, for each step
   // A panel in place costs no filling: a pass takes all steps of it, unless the rows must be laid
   // out again for every pass.
   const bool in_one_pass = panel.in_place && (rows < kPassesFew || !colliding_rows(nullptr));
   if (others == 1 && steps > kReducedWhole && !in_one_pass) {
     panel.steps = block_of_steps(steps);
-  } else if (steps * width > room) {
-    panel.steps = part_of_steps(edit_.const_extent(longest), room / (others * width));
+  } else if (const int64_t each = others * width + beside;
+             each * edit_.const_extent(longest) > room) {
+    panel.steps =
+        part_of_steps(edit_.const_extent(longest), room / each, ceil_div(kStepsOfPartMin, others));
   }
   const int64_t most = steps_apart(longest);
   if (panel.steps > most && most >= kStepsApartMin)
-    panel.steps = part_of_steps(edit_.const_extent(longest), most);
+    panel.steps = part_of_steps(edit_.const_extent(longest), most, kStepsOfPartMin);
   if (!panel.steps) return;
   // All columns of a block are filled before the rows are walked; each worker has its own.
   const int64_t block = others * panel.steps;
   const bool are_counted = panel.in_place && panel.column_range != lane_;
   const int64_t columns = are_counted ? edit_.most(panel.column_range) * width : edit_.most(lane_);
-  const int64_t fit = l2_bytes / 2 / bytes / block;
+  const int64_t fit = std::min(l2_bytes / 2 / bytes, room - beside * panel.steps) / block;
   const int64_t wanted = cores > 1 ? std::min(fit, ceil_div(columns, 2 * cores)) : fit;
   panel.columns =
       block_of_panels(ceil_div(columns, width), std::max<int64_t>(ceil_div(wanted, width), 1)) *
       width;
+}
+
+// The range of steps that are farthest apart in the rows (pictures of a batch), where each tile of
+// rows reads lines of all steps that other tiles read again (a filter's gradient, for each of its
+// taps).
+std::optional<size_t> PackedPanel::range_read_again() const {
+  const AccessInfo* rows = rows_operand();
+  if (!rows || rows->strides[row_] != 1) return std::nullopt;
+  double read = 1;
+  size_t farthest = row_;
+  for (size_t i = 0; i < edit_.kernel().ranges.size(); ++i) {
+    const int64_t stride = rows->strides[i];
+    const bool is_step = (reduction_.own & bit(i)) != 0;
+    if (stride == kOpaqueStride || (is_step && std::abs(stride) < edit_.lanes()))
+      return std::nullopt;
+    if (stride != 0) read *= edit_.extent(i);
+    if (is_step && std::abs(stride) > std::abs(rows->strides[farthest])) farthest = i;
+  }
+  if (farthest == row_ || read < kReadsOfRows * rows->span) return std::nullopt;
+  return farthest;
 }
 
 // So many steps along a range have their rows in the second level of cache without pushing out
@@ -412,13 +438,25 @@ void PackedPanel::prefetch_panel() {
     return;
   }
   // Without passes: rows beside it are too many streams for a processor to guess them all.
-  const auto bytes = static_cast<double>(panel_.load->node.dtype().bytes());
   const Option option{OptionKind::Prefetch, nest_.place, param, {}, 0, false};
-  if (nest_.place >= 0 &&
-      panel_.load->elements * bytes * kPartOfMemory >
-          static_cast<double>(edit_.machine().l3_bytes) &&
-      can_prefetch(edit_.now(), option))
+  if (nest_.place >= 0 && is_far(*panel_.load) && can_prefetch(edit_.now(), option))
     edit_.apply(option);
+}
+
+// Where each panel has rows of its own (a batch of products), those of the next one are fetched
+// while this one's are multiplied: short pieces of lines, of which each tile of rows asks again.
+void PackedPanel::prefetch_rows() {
+  const AccessInfo* rows = rows_operand();
+  const size_t place = edit_.kernel().find_range(nest_.place);
+  if (!rows || place == edit_.kernel().ranges.size() || rows->strides[place] == 0) return;
+  const Option option{OptionKind::Prefetch, nest_.place, rows->node.src(0).int_arg(), {}, 0, false};
+  if (is_far(*rows) && can_prefetch(edit_.now(), option)) edit_.apply(option);
+}
+
+// Whether it comes from beyond the last cache, so that it would be waited for.
+bool PackedPanel::is_far(const AccessInfo& a) const {
+  const double bytes = a.elements * static_cast<double>(a.node.dtype().bytes());
+  return bytes * kPartOfMemory > static_cast<double>(edit_.machine().l3_bytes);
 }
 
 // Whether blocks of panels that lie in place fall into the same sets of the second level of cache,
@@ -623,6 +661,7 @@ bool PackedPanel::run() {
   copy_rows();
   unroll_steps();
   if (panel_.in_place && (panel_.steps || !nest_.has_panels_inside)) prefetch_panel();
+  if (panel_.in_place && !nest_.has_panels_inside) prefetch_rows();
   if (panel_.steps && cuts_.inner_row != cuts_.outer_row)
     prefetch_tiles(cuts_.vectors != cuts_.panels ? cuts_.panels : cuts_.outer_row);
   prefetch_epilogue();

@@ -77,9 +77,12 @@ class PackedPanel {
   const AccessInfo* strided_rows() const;
   bool are_rows_far() const;
   bool holds_panels(const Panel& panel) const;
+  std::optional<size_t> range_read_again() const;
   int64_t steps_apart(size_t range) const;
   void stage_far_rows();
   void prefetch_panel();
+  void prefetch_rows();
+  bool is_far(const AccessInfo& a) const;
   bool are_panels_colliding() const;
   void prefetch_tiles(int64_t inside);
   void prefetch_epilogue();

@@ -225,6 +225,19 @@ TEST_F(ChoiceTest, APanelThatFewRowsWalkOnceIsFetchedAhead) {
   EXPECT_EQ(list(32 * (blocks / 4)).find("PREFETCH"), std::string::npos);
 }
 
+// Of a batch of products the rows of the next one are fetched, where all of them are in no cache.
+TEST_F(ChoiceTest, RowsOfTheNextProductAreFetchedAhead) {
+  constexpr int64_t kSteps = 3200;
+  const auto list = [&](int64_t batch) {
+    const Ints shape{batch, kSteps, 32};
+    const Tensor rows = permute(testing::float_input(context_, shape), {0, 2, 1});
+    return list_of_inputs(matmul(rows, testing::float_input(context_, shape)));
+  };
+  const int64_t far = avx512_machine().l3_bytes / (kSteps * 32 * 4);
+  EXPECT_TRUE(list(far).ends_with("; PREFETCH p1 r0")) << list(far);
+  EXPECT_EQ(list(4).find("PREFETCH p1"), std::string::npos) << list(4);
+}
+
 TEST_F(ChoiceTest, RowsThatCollideAreCopiedInBlocks) {
   const Tensor x = make_placeholder(context_, kFloat32, {1024, 1024});
   EXPECT_EQ(loops(x, matmul(x, constant({1024, 1024})), 0), "r_2_4_79_16_128_2_13_2_16");
@@ -306,7 +319,20 @@ TEST_F(ChoiceTest, PanelsOfASumOverABatchAreOfOneSize) {
   const Tensor x = permute(testing::float_input(context_, {128, 10, 10, 256}), {3, 0, 1, 2});
   const Tensor dy = permute(testing::float_input(context_, {128, 8, 8, 256}), {3, 0, 1, 2});
   const std::string list = list_of_inputs(permute(conv(x, dy, Tensor(), {}), {2, 3, 0, 1}));
-  EXPECT_NE(list.find("TILE r4 64"), std::string::npos) << list;
+  EXPECT_TRUE(list.starts_with("TILE r4 4;")) << list;
+}
+
+// Every tap of the filter reads all pictures again: those of a block stay in the second level
+// beside its panel.
+TEST_F(ChoiceTest, PicturesThatEachTapReadsStayNear) {
+  const auto list = [&](int64_t size) {
+    const Tensor x = permute(testing::float_input(context_, {128, size, size, 64}), {3, 0, 1, 2});
+    const Tensor dy =
+        permute(testing::float_input(context_, {128, size - 2, size - 2, 64}), {3, 0, 1, 2});
+    return list_of_inputs(permute(conv(x, dy, Tensor(), {}), {2, 3, 0, 1}));
+  };
+  EXPECT_TRUE(list(8).starts_with("TILE r4 32;")) << list(8);
+  EXPECT_TRUE(list(34).starts_with("TILE r4 1;")) << list(34);
 }
 
 // While a row is stored, the next is computed and the one after that read, if they all stay in the
