@@ -35,6 +35,9 @@ class RowCosts {
   // Whether a product with weights has computed rows that lie in pieces (a picture's windows) which
   // fill no tile: they are neither staged for all columns nor read side by side.
   bool has_short_rows(std::span<const UOp> values) const;
+  // Whether a product's factor is made of sums of its own rows: staged for a tile of rows or made
+  // anew for each tile, as the kernel's list says.
+  bool has_factor_of_sums() const;
   // Seconds less for values of rows that are wanted again: they are computed once and kept in
   // scratch.
   double staging_saves() const;
