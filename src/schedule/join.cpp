@@ -205,7 +205,9 @@ class Joiner {
       cost.is_as_chosen = true;
       return cost;
     }
-    if (!test.passes(inputs) && !test.passes_as_tiles(inputs)) {
+    const bool in_rows = test.passes(inputs);
+    cost.in_tiles = !in_rows && test.passes_as_tiles(inputs);
+    if (!in_rows && !cost.in_tiles) {
       const OperandCosts operands(loops, test, costs, machine_);
       if (const auto operand = operands.operand_seconds(inputs)) {
         cost[JoinPart::Operand] = *operand;
@@ -311,9 +313,11 @@ class Joiner {
       const KernelLoops loops(split);
       auto cost = cost_of(loops, joined.values, u, alone, reader);
       if (cost && cost->is_as_chosen) cost = as_chosen(u, root);
+      const RowCosts costs(loops, machine_);
+      const bool has_other_loops =
+          cost && (cost->makes_operand || (cost->in_tiles && costs.has_factor_of_sums()));
       const bool is_estimated =
-          cost &&
-          (cost->makes_operand || RowCosts(loops, machine_).has_scattered_rows(joined.values));
+          has_other_loops || (cost && costs.has_scattered_rows(joined.values));
       if (is_estimated && !cost->is_as_chosen && cost->paid() <= cost->saved()) {
         decision_.stored[u.id()] = 1;
         const ScheduledKernel own_kernel = lowered_.value(u), reader_kernel = lowered_.value(root);
@@ -321,7 +325,7 @@ class Joiner {
         double& operand = (*cost)[JoinPart::Operand];
         operand =
             std::max(operand, operand_excess(joined.kernel, own_kernel.kernel, reader_kernel.kernel,
-                                             cost->makes_operand ? kClearly : 1));
+                                             has_other_loops ? kClearly : 1));
       }
       if (cost && decide_join({number, u, *cost, false}, settings_)) {
         ++changes(root);

@@ -111,6 +111,13 @@ bool RowCosts::has_scattered_rows(std::span<const UOp> values) const {
   });
 }
 
+bool RowCosts::has_factor_of_sums() const {
+  return std::ranges::any_of(loops_.nodes(), [&](const UOp& u) {
+    return is_reduce(u) && u.src(0).op() == Op::Mul && loops_.is_contraction(u) &&
+           std::ranges::any_of(topological(u.src(0).src()), is_reduce);
+  });
+}
+
 bool RowCosts::has_gathered_operand(const UOp& reduce) const {
   const RangeSet ranges = loops_.free(reduce);
   const auto is_opaque = [&](const UOp& u) {

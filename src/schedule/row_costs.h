@@ -36,6 +36,9 @@ class RowCosts {
   // read side by side as well as stored ones: they lie in pieces which fill no tile (a picture's
   // windows), or what is side by side is of several rows (a gradient, for weights).
   bool has_scattered_rows(std::span<const UOp> values) const;
+  // Whether a product's factor is made of sums of its own rows: staged for a tile of rows or made
+  // anew for each tile, as the kernel's list says.
+  bool has_factor_of_sums() const;
   // Seconds less for values of rows that are wanted again: they are computed once and kept in
   // scratch.
   double staging_saves() const;

@@ -41,6 +41,23 @@ RecurrenceResult unrolled(const Recurrence& r, const RecurrenceFunction& step) {
   return all;
 }
 
+// What no steps make: nothing of each output, whose shape one step tells, and the state as it was.
+RecurrenceResult of_no_steps(const Ref<Context>& context, const Recurrence& r,
+                             const RecurrenceFunction& step) {
+  RecurrenceStep first{{}, r.state};
+  for (const Sequence& s : r.sequences) {
+    const Shape shape = move_axis(s.tensor, s.axis, 0).shape();
+    first.inputs.push_back(full(context, s.tensor.dtype(), {shape.begin() + 1, shape.end()}, 0));
+  }
+  RecurrenceResult all{{}, r.state};
+  for (const Tensor& output : step(first).outputs) {
+    Shape shape = output.shape();
+    shape.insert(shape.begin(), Dim(0));
+    all.outputs.push_back(full(context, output.dtype(), shape, 0));
+  }
+  return all;
+}
+
 // Whether the steps have recurrences of their own.
 bool has_scans(const std::vector<UOp>& values, const ScanLoop* loop) {
   const std::vector<UOp> order = topological(values, has_memory);
@@ -137,9 +154,8 @@ std::optional<RecurrenceResult> recur_as_loop(const Ref<Context>& context,
                                               const RecurrenceFunction& step) {
   const Dim& steps = recurrence.steps;
   const bool in_run = !steps.is_const() && lower_bound(steps) < 1;
-  require(in_run || (!steps.is(0) && upper_bound(steps) <= kRecurrenceStepsMax),
-          Status::Unsupported, "a recurrence of ", to_string(steps), " steps; it takes 1 to ",
-          kRecurrenceStepsMax);
+  require(in_run || upper_bound(steps) <= kRecurrenceStepsMax, Status::Unsupported,
+          "a recurrence of ", to_string(steps), " steps; it takes 0 to ", kRecurrenceStepsMax);
   bool any_empty = false;
   for (const Sequence& s : recurrence.sequences) {
     const auto axis = static_cast<size_t>(checked_axis(s.axis, s.tensor.rank()));
@@ -148,7 +164,7 @@ std::optional<RecurrenceResult> recur_as_loop(const Ref<Context>& context,
     any_empty |= is_empty(s.tensor);
   }
   for (const Tensor& s : recurrence.state) any_empty |= is_empty(s);
-  if (steps.is(1) || any_empty) return std::nullopt;
+  if (steps.is(0) || steps.is(1) || any_empty) return std::nullopt;
   if (in_run) return recur_in_run(context, recurrence, step);
   return looped(context, recurrence, step);
 }
@@ -156,7 +172,8 @@ std::optional<RecurrenceResult> recur_as_loop(const Ref<Context>& context,
 RecurrenceResult recur(const Ref<Context>& context, const Recurrence& recurrence,
                        const RecurrenceFunction& step) {
   if (auto made = recur_as_loop(context, recurrence, step)) return *std::move(made);
-  return unrolled(recurrence, step);
+  return recurrence.steps.is(0) ? of_no_steps(context, recurrence, step)
+                                : unrolled(recurrence, step);
 }
 
 }  // namespace tiny

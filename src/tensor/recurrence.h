@@ -44,7 +44,7 @@ struct Recurrence {
 // `step` is called once; or for each step, where states change their shapes or dtypes or a step has
 // recurrences of its own.  It uses what it is given, and tensors that are the same in all steps.
 // Steps whose number a run finds, which may be none, are rounds that the run counts.
-// Error{Unsupported} for no steps and more than kRecurrenceStepsMax, Error{Shape} for a sequence of
+// Error{Unsupported} for more than kRecurrenceStepsMax steps, Error{Shape} for a sequence of
 // another length.
 RecurrenceResult recur(const Ref<Context>& context, const Recurrence& recurrence,
                        const RecurrenceFunction& step);

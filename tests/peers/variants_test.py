@@ -26,8 +26,9 @@ def floats(seed, *shape):
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
 
-def check(op, given, outputs=("y",), version=21, tolerance=1e-5, **attributes):
-    """One node in both engines: `given` are its inputs by name, None for one that is left out; the first is the graph's."""
+def check(op, given, outputs=("y",), version=21, tolerance=1e-5, want=None, **attributes):
+    """One node in both engines, or against what is wanted: `given` are its inputs by name, None for one that is left out; the
+    first is the graph's."""
     names = [name if array is not None else "" for name, array in given.items()]
     (first, x), *constants = [(name, array) for name, array in given.items() if array is not None]
     graph = helper.make_graph(
@@ -36,17 +37,19 @@ def check(op, given, outputs=("y",), version=21, tolerance=1e-5, **attributes):
         [helper.make_empty_tensor_value_info(name) for name in outputs],
         [numpy_helper.from_array(array, name) for name, array in constants])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", version)], ir_version=8).SerializeToString()
-    want = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"]).run(None, {first: x})
+    if want is None:
+        want = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"]).run(None, {first: x})
     got = [out.numpy() for out in tiny.Model.load(CONTEXT, model).run([x])]
     for one, other in zip(got, want, strict=True):
         assert one.dtype == other.dtype and one.shape == other.shape, (one.shape, other.shape)
         np.testing.assert_allclose(one, other, tolerance, tolerance)
 
 
-def recurrent(op, direction="forward", lengths=None, version=14, has_state=True, has_bias=True, has_peephole=False, **attributes):
+def recurrent(op, direction="forward", lengths=None, version=14, has_state=True, has_bias=True, has_peephole=False, steps=STEPS,
+              **attributes):  # fmt: skip
     directions, rows = 1 + (direction == "bidirectional"), GATES[op] * UNITS
     state = lambda seed: floats(seed, directions, BATCH, UNITS) if has_state else None
-    given = {"x": floats(1, STEPS, BATCH, FEATURES), "w": floats(2, directions, rows, FEATURES) / 2,
+    given = {"x": floats(1, steps, BATCH, FEATURES), "w": floats(2, directions, rows, FEATURES) / 2,
              "r": floats(3, directions, rows, UNITS) / 2, "b": floats(4, directions, 2 * rows) / 3 if has_bias else None,
              "lengths": None if lengths is None else np.int32(lengths), "h": state(5)}
     if op == "LSTM":
@@ -62,6 +65,15 @@ def recurrences_have_directions_and_lengths():
                 recurrent(op, direction, lengths)
         recurrent(op, "bidirectional", [5, 1, 2], version=7, has_state=False)
         recurrent(op, has_state=False, has_bias=False)
+
+
+def recurrences_may_have_no_steps():
+    """Their last state is the first; onnxruntime's GRU and RNN end its process, and its LSTM gives what was in memory."""
+    for op in GATES:
+        for direction in ("forward", "reverse", "bidirectional"):
+            directions = 1 + (direction == "bidirectional")
+            states = [floats(5, directions, BATCH, UNITS), floats(6, directions, BATCH, UNITS)][: 2 if op == "LSTM" else 1]
+            recurrent(op, direction, steps=0, want=[np.zeros((0, directions, BATCH, UNITS), np.float32), *states])
 
 
 def recurrences_are_clipped_and_have_other_gates():
@@ -138,8 +150,8 @@ def open_sizes_beside_a_zero_are_those_of_any_other_size():
 
 
 TESTS = (open_sizes_beside_a_zero_are_those_of_any_other_size, integers_stay_integers, pads_repeat_the_axis_in_files_of_older_versions_too,
-         reductions_of_no_elements_are_what_onnxruntime_says, recurrences_have_directions_and_lengths, recurrences_are_clipped_and_have_other_gates,
-         functions_of_gates_take_the_numbers_that_they_have, the_first_pictures_that_were_resized, pictures_are_resized_as_old_tensorflow_did)  # fmt: skip
+         reductions_of_no_elements_are_what_onnxruntime_says, recurrences_have_directions_and_lengths, recurrences_may_have_no_steps,
+         recurrences_are_clipped_and_have_other_gates, functions_of_gates_take_the_numbers_that_they_have, the_first_pictures_that_were_resized, pictures_are_resized_as_old_tensorflow_did)  # fmt: skip
 
 if __name__ == "__main__":
     sys.exit(named_tests.run(TESTS))

@@ -11,6 +11,7 @@
 #include "tensor/indexing.h"
 #include "tensor/matmul.h"
 #include "tensor/movement.h"
+#include "tensor/reduce.h"
 #include "tensor/window.h"
 #include "tests/support/failure.h"
 #include "tests/support/graph_test.h"
@@ -26,7 +27,16 @@ TEST(Join, NumbersOfJoinsAreRead) {
                             {"flip_joins"});
 }
 
-class JoinTest : public testing::GraphTest {};
+class JoinTest : public testing::GraphTest {
+ protected:
+  // Rounded to steps of a byte, and floats again.
+  Tensor quantised(const Tensor& x) {
+    const Tensor steps = round(div(x, Tensor::weak_float(context_, 0.3)));
+    const Tensor kept = minimum(maximum(steps, Tensor::weak_float(context_, -128)),
+                                Tensor::weak_float(context_, 127));
+    return mul(cast(cast(kept, kInt8), kFloat32), Tensor::weak_float(context_, 0.3));
+  }
+};
 
 // The exponentials of a softmax and their sum have no buffers, unless one is kept from joining.
 TEST_F(JoinTest, AFlippedJoinIsDecidedTheOtherWay) {
@@ -211,12 +221,6 @@ TEST_F(JoinTest, RowsWhoseStepsLieApartAreMadeBeforehand) {
 // The same of queries that are quantised, beside the keys' lanes; keys are made in lanes.
 TEST_F(JoinTest, QuantisedQueriesAreMadeBeforehand) {
   const Ints queries{8, 12, 16}, keys{8, 20, 16};
-  const auto quantised = [&](const Tensor& x) {
-    const Tensor steps = round(div(x, Tensor::weak_float(context_, 0.3)));
-    const Tensor kept = minimum(maximum(steps, Tensor::weak_float(context_, -128)),
-                                Tensor::weak_float(context_, 127));
-    return mul(cast(cast(kept, kInt8), kFloat32), Tensor::weak_float(context_, 0.3));
-  };
   const Tensor query = quantised(given(queries)), key = quantised(given(keys));
   const Tensor scores = matmul(query, transpose(key, 1, 2));
   const Tensor out = matmul(softmax(scores, 2), given(keys));
@@ -231,6 +235,24 @@ TEST_F(JoinTest, QuantisedQueriesAreMadeBeforehand) {
   };
   EXPECT_FALSE(joins({8, 12, 16}));
   EXPECT_TRUE(joins({8, 20, 16}));
+}
+
+// Weights that are divided by their own length are made once, not for each tile of a picture.
+TEST_F(JoinTest, QuantisedWeightsOfLengthOneAreMadeBeforehand) {
+  const Tensor w = given({2, 24, 32, 3, 3});
+  const Tensor length = sqrt(sum(mul(w, w), {2, 3, 4}, true));
+  const Tensor unit = reshape(quantised(div(w, length)), to_shape({48, 32, 3, 3}));
+  Window same;
+  same.before = same.after = {1, 1};
+  const Tensor y = conv(given({1, 64, 24, 24}), unit, Tensor(), same.with_groups(2));
+  const UOp wanted = y.graph().make(Op::Contiguous, {y.node()});
+  std::vector<JoinTrial> trials;
+  make_schedule({&wanted, 1}, avx512_machine(), true, {{}, &trials, nullptr});
+  const auto trial = std::ranges::find_if(
+      trials, [](const JoinTrial& t) { return product(shape_of(t.value)).is(48 * 32 * 9); });
+  ASSERT_NE(trial, trials.end());
+  EXPECT_TRUE(trial->cost.in_tiles);
+  EXPECT_FALSE(trial->joined);
 }
 
 // Scores of relative positions, of which each query looks up its own, are a product in tiles: made

@@ -339,11 +339,25 @@ TEST(Recurrence, EndsAtItsLimits) {
   };
   EXPECT_EQ(floats_of(of(3).outputs[0]), (Floats{1, 2, 3}));
   EXPECT_EQ(floats_of(of(3).state[0]), (Floats{3}));
-  for (const int64_t steps : {int64_t{0}, kRecurrenceStepsMax + 1})
-    expect_failure(failure_of([&] { of(steps); }), Status::Unsupported, {cat(steps, " steps")});
+  const int64_t many = kRecurrenceStepsMax + 1;
+  expect_failure(failure_of([&] { of(many); }), Status::Unsupported, {cat(many, " steps")});
   const Tensor x = full(context, kFloat32, {Dim(3)}, 1);
   expect_failure(failure_of([&] { recur(context, {Dim(4), {{x}}, {}, {}}, summed); }),
                  Status::Shape, {"[3]", "4 steps"});
+}
+
+// No step is taken: nothing is collected, and the state is what it was.
+TEST(Recurrence, MayHaveNoSteps) {
+  const Ref<Context> context = testing::new_context("interp");
+  const Tensor x = full(context, kFloat32, {Dim(3), Dim(0), Dim(2)}, 1);
+  const Recurrence none{Dim(0), {{x, 1}}, {full(context, kFloat32, {Dim(2)}, 7)}, {}};
+  const RecurrenceResult all = recur(context, none, [](const RecurrenceStep& now) {
+    const Tensor total = now.inputs[0] + now.state[0];
+    return RecurrenceResult{{cast(total, kInt32)}, {sum(total, {0})}};
+  });
+  EXPECT_EQ(all.outputs[0].shape(), (Shape{Dim(0), Dim(3), Dim(2)}));
+  EXPECT_EQ(all.outputs[0].dtype(), kInt32);
+  EXPECT_EQ(floats_of(all.state[0]), (Floats{7, 7}));
 }
 
 }  // namespace

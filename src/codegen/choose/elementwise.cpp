@@ -22,7 +22,9 @@ constexpr int64_t kByteRows = 16;
 // Choices by position that are unrolled together.
 constexpr int64_t kChoicesMax = 64;
 constexpr int64_t kVectorsOfTurn = 4;  // of a loop over what is stored
-constexpr double kLanesMax = 40;       // what lanes may cost that are worth having
+// Side by side where elements are looked up: with so many that a processor waits for none of them.
+constexpr int64_t kVectorsOfLookups = 8;
+constexpr double kLanesMax = 40;  // what lanes may cost that are worth having
 
 class Elementwise {
  public:
@@ -221,7 +223,7 @@ void Elementwise::gather() {
     });
     if (!is_near || edit_.most(i) < edit_.table().lanes_along(i, edit_.machine().vector_bytes))
       continue;
-    return edit_.vector_tile(i, 1);
+    return edit_.vector_tile(i, kVectorsOfLookups);
   }
 }
 

@@ -29,6 +29,12 @@ bool ends_piece(Op op) {
          op == Op::Check || op == Op::Accumulator;
 }
 
+// A step of a chain: vector arithmetic, or elements that are looked up at places which it makes.
+bool is_step(const std::vector<LinearOp>& ops, const LinearOp& op) {
+  if (op.dtype.lanes == 1) return false;
+  return has(op.op, kElementwise) || (op.op == Op::Load && ops[op.src[1]].dtype.lanes > 1);
+}
+
 constexpr size_t kNone = std::numeric_limits<size_t>::max();
 
 // Ops without loops, ifs and checks among them, from `begin` to before `end`.
@@ -68,14 +74,13 @@ class Piece {
   bool is_inside(LinearId id) const { return id >= begin_ && id < end_; }
   size_t at(LinearId id) const { return id - begin_; }
 
-  // Of vector arithmetic: sums over accumulators are no chains, since each is set before it is
-  // read.
+  // Sums over accumulators are no chains, since each is set before it is read.
   int longest_chain() {
     int longest = 0;
     for (LinearId i = begin_; i < end_; ++i) {
       const LinearOp& op = ops_[i];
       int& length = level_[at(i)] = 0;
-      if (op.dtype.lanes == 1 || !has(op.op, kElementwise)) continue;
+      if (!is_step(ops_, op)) continue;
       for (size_t s = 0; s < op.count; ++s)
         if (is_inside(op.src[s])) length = std::max(length, level_[at(op.src[s])]);
       longest = std::max(longest, ++length);
@@ -204,7 +209,7 @@ class Piece {
       std::ranges::sort(members);
       int longest = 0;
       for (const LinearId m : members) {
-        if (ops_[m].dtype.lanes == 1 || !has(ops_[m].op, kElementwise)) continue;
+        if (!is_step(ops_, ops_[m])) continue;
         int& own = length[at(m)] = 1;
         for (const auto& [user, first] : edges_of(m)) own = std::max(own, length[at(first)] + 1);
         longest = std::max(longest, own);
@@ -298,7 +303,7 @@ class Rewriter {
   int64_t scratch_ = 0;
 };
 
-// Whether any piece has so long a chain of vector arithmetic, as Piece::longest_chain counts it:
+// Whether any piece has so long a chain, as Piece::longest_chain counts it:
 // most programs have none, and are not looked at further.
 bool has_chain_of(const std::vector<LinearOp>& ops, int chain_min) {
   std::vector<int> length(ops.size());
@@ -306,7 +311,7 @@ bool has_chain_of(const std::vector<LinearOp>& ops, int chain_min) {
   for (LinearId i = 0; i < ops.size(); ++i) {
     const LinearOp& op = ops[i];
     if (ends_piece(op.op)) begin = i + 1;
-    if (begin > i || op.dtype.lanes == 1 || !has(op.op, kElementwise)) continue;
+    if (begin > i || !is_step(ops, op)) continue;
     for (size_t s = 0; s < op.count; ++s)
       if (op.src[s] >= begin) length[i] = std::max(length[i], length[op.src[s]]);
     if (++length[i] >= chain_min) return true;

@@ -83,6 +83,40 @@ TEST(Interleave, ChainsThatEndInScratchGoOnSideBySide) {
   }
 }
 
+// Elements that are looked up at places which were looked up before, three of them in a row.
+TEST(Interleave, WalksGoOnSideBySide) {
+  LinearProgram p;
+  p.name = "walks";
+  p.params = {{kInt32, true, false}, {kInt32, true, true}};
+  const DType element = kInt32.with_lanes(8), index = kInt64.with_lanes(8);
+  const LinearId in = p.add(Op::Param, kAddress, {}, 0);
+  const LinearId out = p.add(Op::Param, kAddress, {}, 1);
+  const LinearId zero = p.add(Op::Const, kInt64);
+  const LinearId most = p.add(Op::Const, element, {}, 63);
+  for (int64_t walk = 0; walk < 3; ++walk) {
+    LinearId v = p.add(Op::Load, element, {in, zero}, 32 * walk, 1);
+    for (int step = 0; step < 4; ++step) {
+      const LinearId place = p.add(Op::Cast, index, {p.add(Op::And, element, {v, most})});
+      v = p.add(Op::Load, element, {in, place});
+    }
+    p.add(Op::Store, kVoid, {out, zero, v}, 32 * walk, 1);
+  }
+  verify(p);
+  const LinearProgram before = p;
+  interleave(p, avx512_target());
+  verify(p);
+  std::vector<LinearId> begun, stored;
+  for (LinearId i = 0; i < p.ops.size(); ++i) {
+    if (p.ops[i].op == Op::Load && p.ops[i].src[1] == zero) begun.push_back(i);
+    if (p.ops[i].op == Op::Store) stored.push_back(i);
+  }
+  ASSERT_EQ(begun.size(), 3U);
+  EXPECT_LT(begun.back(), stored.front());
+  std::mt19937_64 random(3);
+  const KernelCall call{{sample(kInt32, 64, random), zeros(kInt32, 64)}, {}};
+  EXPECT_EQ(difference(p, evaluate(before, call), evaluate(p, call)), "");
+}
+
 TEST(Interleave, WhatGainsNothingOrMightMeetStays) {
   const auto moves = [](Chains c, const Target& target) {
     const std::string before = to_string(c.p);

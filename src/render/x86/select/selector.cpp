@@ -15,7 +15,7 @@ Selector::Selector(const LinearProgram& program, bool avx512)
     : program_(program),
       emitter_(program, avx512),
       values_(program, emitter_),
-      squares_(values_, avx512),
+      squares_(values_, values_.facts(), avx512),
       entry_(values_),
       addresses_(values_),
       blocks_(values_, addresses_) {

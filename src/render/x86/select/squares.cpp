@@ -32,12 +32,12 @@ bool Squares::is_stored_across(const LinearOp& o) const {
          ops_.source(o, 1).dtype.lanes == 1 && ops_.source(o, 1).op != Op::Accumulator;
 }
 
-// Whether `o` may give a stored accumulator its next value, or begin to compute that in its
-// register (facts.h): its row must not wait then.
-bool Squares::may_change(const LinearOp& o, const LinearOp& store) const {
-  const LinearOp& value = ops_.source(store, 2);
-  return value.op == Op::Accumulator && o.op != Op::Store &&
-         (o.op == Op::Set || o.dtype == value.dtype);
+// Whether the op gives a stored accumulator its next value, or begins to compute that in its
+// register: its row must not wait then.
+bool Squares::changes(LinearId id, const LinearOp& store) const {
+  const LinearOp& o = ops_.op(id);
+  const LinearId value = store.src[2];
+  return facts_[id].target == value || (o.op == Op::Set && o.src[0] == value);
 }
 
 uint64_t Squares::stored_lanes(const LinearOp& o) const {
@@ -60,38 +60,47 @@ bool Squares::meet(const LinearOp& a, const LinearOp& b) const {
   return away % apart == 0 && away < apart * dtype.lanes;
 }
 
-// Stores to one place, between which nothing looks at what they store.
-Squares::Squares(const LinearView& ops, bool avx512) : ops_(ops), avx512_(avx512) {
-  std::vector<LinearId> run;
-  const auto end = [&] {
-    note_squares(std::move(run));
-    run.clear();
-  };
+// Whether the op comes between the rows of a run and what is stored after it.
+bool Squares::ends(const std::vector<LinearId>& run, LinearId id) const {
+  const LinearOp& o = ops_.op(id);
+  const LinearOp& first = ops_.op(run.front());
+  if (ends_run(o.op) || run.size() == kPendingMax) return true;
+  if (std::ranges::any_of(run, [&](LinearId row) { return changes(id, ops_.op(row)); }))
+    return true;
+  if (o.op != Op::Store && o.op != Op::Load) return false;
+  if (memory_of(o.src[0]) != memory_of(first.src[0])) return false;
+  if (o.op == Op::Load) return true;
+  const bool continues = is_stored_across(o) && o.src[0] == first.src[0] &&
+                         o.src[1] == first.src[1] && o.aux == first.aux &&
+                         ops_.source(o, 2).dtype == ops_.source(first, 2).dtype &&
+                         stored_lanes(o) == stored_lanes(first);
+  return !continues ||
+         std::ranges::any_of(run, [&](LinearId row) { return meet(o, ops_.op(row)); });
+}
+
+// Stores to one place, between which nothing looks at what they store: a run for each memory, since
+// what is stored beside it is nowhere in it.
+Squares::Squares(const LinearView& ops, const Facts& facts, bool avx512)
+    : ops_(ops), facts_(facts), avx512_(avx512) {
+  std::vector<std::vector<LinearId>> runs;
   for (LinearId i = 0, count = ops_.size(); i < count; ++i) {
     const LinearOp& o = ops_.op(i);
-    if (!run.empty()) {
-      const LinearOp& first = ops_.op(run.front());
-      const bool looks = o.op == Op::Load && memory_of(o.src[0]) == memory_of(first.src[0]);
-      const bool continues =
-          o.op != Op::Store ||
-          (is_stored_across(o) && o.src[0] == first.src[0] && o.src[1] == first.src[1] &&
-           o.aux == first.aux && ops_.source(o, 2).dtype == ops_.source(first, 2).dtype &&
-           stored_lanes(o) == stored_lanes(first));
-      const auto meets = [&](LinearId row) { return meet(o, ops_.op(row)); };
-      const bool changes =
-          std::ranges::any_of(run, [&](LinearId row) { return may_change(o, ops_.op(row)); });
-      if (ends_run(o.op) || looks || !continues || changes || run.size() == kPendingMax ||
-          (o.op == Op::Store && std::ranges::any_of(run, meets)))
-        end();
-    }
-    if (is_stored_across(o)) run.push_back(i);
+    std::erase_if(runs, [&](std::vector<LinearId>& run) {
+      if (!ends(run, i)) return false;
+      note_squares(std::move(run));
+      return true;
+    });
+    if (!is_stored_across(o)) continue;
+    const auto here = std::ranges::find_if(runs, [&](const std::vector<LinearId>& run) {
+      return memory_of(ops_.op(run.front()).src[0]) == memory_of(o.src[0]);
+    });
+    (here == runs.end() ? runs.emplace_back() : *here).push_back(i);
   }
-  end();
+  for (std::vector<LinearId>& run : runs) note_squares(std::move(run));
 }
 
 // The squares among stores of one kind that do not meet: rows an element after the other.
 void Squares::note_squares(std::vector<LinearId> stores) {
-  if (stores.empty()) return;
   sort_stable(stores, {}, [&](LinearId id) { return ops_.op(id).imm; });
   const DType dtype = ops_.source(ops_.op(stores.front()), 2).dtype;
   const int64_t step = dtype.bytes();

@@ -27,6 +27,7 @@ class Values : public LinearView {
   Values(const LinearProgram& program, Emitter& emitter);
 
   Emitter& emitter() { return e_; }
+  const Facts& facts() const { return facts_; }
   const OpFacts& facts(LinearId id) const { return facts_[id]; }
 
   // The value of `id` in a register.
