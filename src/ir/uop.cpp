@@ -266,15 +266,21 @@ UOp Graph::intern(Op op, std::span<const UOp> src, DType declared, const Arg& ar
     }
   }
   t.reserve();
-  Arg kept = own ? Arg(std::move(*own)) : arg;
-  Node* node = new (t.pool.take(src.size())) Node;
-  node->op = op;
-  node->dtype = dtype;
-  node->hash = hash;
-  node->graph = this;
-  node->origin = origin_;
-  node->arg = std::move(kept);
-  node->src_count = static_cast<uint32_t>(src.size());
+  // A copy may fail, and takes no place then; a move does not.
+  Arg copy;
+  if (!own) own = &(copy = arg);
+  Node* node = new (t.pool.take(src.size())) Node{std::move(*own),
+                                                  {},
+                                                  {},
+                                                  this,
+                                                  hash,
+                                                  0,
+                                                  0,
+                                                  0,
+                                                  origin_,
+                                                  dtype,
+                                                  op,
+                                                  static_cast<uint32_t>(src.size())};
   std::uninitialized_copy(src.begin(), src.end(), reinterpret_cast<UOp*>(node + 1));
   t.insert(node);
   if (t.free_ids.empty()) {

@@ -259,12 +259,12 @@ namespace {
 UOp movement(Op op, const UOp& x, const Shape& parameters) {
   Ints numbers;
   numbers.reserve(parameters.size());
+  for (const Dim& d : parameters) numbers.push_back(d.is_const() ? d.value() : kSymbolicDim);
+  if (all_const(parameters)) return x.graph().make(op, std::span(&x, 1), std::move(numbers));
   std::vector<UOp> src{x};
-  for (const Dim& d : parameters) {
-    numbers.push_back(d.is_const() ? d.value() : kSymbolicDim);
+  for (const Dim& d : parameters)
     if (!d.is_const()) src.push_back(d.expression());
-  }
-  return x.graph().make(op, std::move(src), std::move(numbers));
+  return x.graph().make(op, src, std::move(numbers));
 }
 
 Shape joined(const Shape& a, const Shape& b) {
@@ -393,19 +393,23 @@ Ref<RefCounted> known_shape(const UOp& node) {
   }
 }
 
+const UOp* source_without_shape(const UOp& node) {
+  for (const UOp& s : node.src())
+    if (!s.node()->shape) return &s;
+  return nullptr;
+}
+
 }  // namespace
 
 const Shape& shape_of(const UOp& node) {
   const Node* n = node.node();
+  if (!n->shape && !source_without_shape(node)) n->shape = known_shape(node);
   if (!n->shape) {
     // Sources first, so that a deep graph needs no stack.
     std::vector<UOp> stack{node};
     while (!stack.empty()) {
       const UOp top = stack.back();
-      const UOp* missing = nullptr;
-      if (!top.node()->shape)
-        for (const UOp& s : top.src())
-          if (!s.node()->shape) missing = &s;
+      const UOp* const missing = top.node()->shape ? nullptr : source_without_shape(top);
       if (missing) {
         stack.push_back(*missing);
         continue;

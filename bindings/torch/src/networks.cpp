@@ -250,42 +250,42 @@ void move_towards(const at::Tensor& running, const V& now, double momentum) {
   const V factor = number(now.dtype(), momentum);
   write(running, cast(old, now.dtype()) * number(now.dtype(), 1 - momentum) + now * factor);
 }
+// By running_mean and running_var, which are at `running`.
+void batch_norm_by_running(Call& c, size_t running, double epsilon) {
+  const V x = c.value(0);
+  const V weight = c.has(1) ? c.operand(1) : V();
+  const V bias = c.has(2) ? c.operand(2) : V();
+  c.give(0, batch_norm(x, weight, bias, c.operand(running), c.operand(running + 1), epsilon),
+         c.tensor(0).suggest_memory_format());
+  const at::ScalarType type = scalar_type_of(wide(x.dtype()));
+  for (const size_t saved : {1, 2}) c.give(saved, empty_tensor({0}, type));
+}
 // running_mean and running_var at `running`, or none.
-void batch_norm(Call& c, int64_t running, bool is_training, double momentum, double epsilon) {
+void batch_norm_by_itself(Call& c, int64_t running, double momentum, double epsilon) {
   const V given = c.value(0);
   const int64_t rank = given.rank();
   const Sizes axes = all_but(1, rank);
-  Normal normal;
+  const Normal normal = normal_of(given, axes, epsilon);
   const auto first = static_cast<size_t>(running);
-  const bool has_running = running >= 0 && c.has(first);
-  if (is_training) {
-    normal = normal_of(given, axes, epsilon);
-    if (has_running) {
-      const V count = integer(TINY_INT64, given.numel() / given.size(1));
-      const V& apart = normal.apart;
-      const V unbiased =
-          reduce(TINY_SUM, apart * apart, axes, false) / cast(count - 1.0, apart.dtype());
-      move_towards(c.tensor(first), flat(normal.mean), momentum);
-      move_towards(c.tensor(first + 1), unbiased, momentum);
-    }
-  } else {
-    const V x = cast(given, wide(given.dtype()));
-    const V variance = cast(c.value(first + 1), x.dtype());
-    normal.mean = per_channel(cast(c.value(first), x.dtype()), rank);
-    normal.inverse = per_channel(unary(TINY_RSQRT, variance + constant(x.dtype(), epsilon)), rank);
-    normal.apart = x - normal.mean;
+  if (running >= 0 && c.has(first)) {
+    const V count = integer(TINY_INT64, given.numel() / given.size(1));
+    const V& apart = normal.apart;
+    const V unbiased =
+        reduce(TINY_SUM, apart * apart, axes, false) / cast(count - 1.0, apart.dtype());
+    move_towards(c.tensor(first), flat(normal.mean), momentum);
+    move_towards(c.tensor(first + 1), unbiased, momentum);
   }
   V y = normal.apart * normal.inverse;
   if (c.has(1)) y = y * per_channel(c.value(1), rank);
   if (c.has(2)) y = y + per_channel(c.value(2), rank);
   c.give(0, cast(y, given.dtype()), c.tensor(0).suggest_memory_format());
-  if (is_training) {
-    c.give(1, flat(normal.mean));
-    c.give(2, flat(normal.inverse));
-    return;
-  }
-  const at::ScalarType type = scalar_type_of(normal.apart.dtype());
-  for (const size_t saved : {1, 2}) c.give(saved, empty_tensor({0}, type));
+  c.give(1, flat(normal.mean));
+  c.give(2, flat(normal.inverse));
+}
+void batch_norm(Call& c) {  // input, weight, bias, running_mean, running_var, train, momentum, eps
+  constexpr size_t kRunning = 3;
+  if (c.flag(5)) return batch_norm_by_itself(c, kRunning, c.real(6), c.real(7));
+  batch_norm_by_running(c, kRunning, c.real(7));
 }
 void batch_norm_backward(
     Call& c) {  // grad, input, weight, running_mean, running_var, mean, invstd, train, eps, mask
@@ -325,15 +325,19 @@ void layer_norm(Call& c) {  // input, normalized_shape, weight, bias, eps
   at::native::_check_layer_norm_inputs(c.tensor(0), c.ints(1),
                                        c.has(2) ? c.tensor(2) : at::Tensor(),
                                        c.has(3) ? c.tensor(3) : at::Tensor());
-  const V given = c.value(0);
-  const Sizes axes = last_axes(static_cast<int64_t>(c.ints(1).size()), given.rank());
-  const Normal normal = normal_of(given, axes, c.real(4));
-  V y = normal.apart * normal.inverse;
-  if (c.has(2)) y = y * c.operand(2);
-  if (c.has(3)) y = y + c.operand(3);
-  c.give(0, cast(y, given.dtype()));
-  c.give(1, normal.mean);
-  c.give(2, normal.inverse);
+  const V x = c.value(0);
+  const int64_t axis = x.rank() - static_cast<int64_t>(c.ints(1).size());
+  const double epsilon = c.real(4);
+  const V scale = c.has(2) ? c.operand(2) : V();
+  const V bias = c.has(3) ? c.operand(3) : V();
+  c.give(0, layer_norm(x, scale, bias, axis, epsilon));
+  // The backward pass alone looks at them.
+  Sizes kept = x.shape();
+  std::fill(kept.begin() + axis, kept.end(), 1);
+  const at::ScalarType type = scalar_type_of(wide(x.dtype()));
+  const auto normal = [=] { return normal_of(x, last_axes(x.rank() - axis, x.rank()), epsilon); };
+  c.give_later(1, kept, type, [=] { return normal().mean; });
+  c.give_later(2, kept, type, [=] { return normal().inverse; });
 }
 void layer_norm_backward(
     Call& c) {  // grad, input, normalized_shape, mean, rstd, weight, bias, mask
@@ -360,17 +364,18 @@ V grouped(const V& a, int64_t rows, int64_t groups) {
   return reshape(a, shape);
 }
 void group_norm(Call& c) {  // input, weight, bias, n, c, hxw, group, eps
-  const V given = c.value(0);
+  const V x = c.value(0);
   const int64_t rows = c.integer(3);
   const int64_t groups = c.integer(6);
-  const Normal normal = normal_of(grouped(given, rows, groups), {2}, c.real(7));
-  V y = reshape(normal.apart * normal.inverse, given.shape());
-  if (c.has(1)) y = y * per_channel(c.value(1), given.rank());
-  if (c.has(2)) y = y + per_channel(c.value(2), given.rank());
+  const double epsilon = c.real(7);
+  const V scale = c.has(1) ? c.operand(1) : V();
+  const V bias = c.has(2) ? c.operand(2) : V();
+  c.give(0, group_norm(x, groups, scale, bias, epsilon), c.tensor(0).suggest_memory_format());
   const int64_t shape[] = {rows, groups};
-  c.give(0, cast(y, given.dtype()), c.tensor(0).suggest_memory_format());
-  c.give(1, reshape(normal.mean, shape));
-  c.give(2, reshape(normal.inverse, shape));
+  const at::ScalarType type = scalar_type_of(wide(x.dtype()));
+  const auto normal = [=] { return normal_of(grouped(x, rows, groups), {2}, epsilon); };
+  c.give_later(1, shape, type, [=] { return squeeze(normal().mean, 2); });
+  c.give_later(2, shape, type, [=] { return squeeze(normal().inverse, 2); });
 }
 void group_norm_backward(Call& c) {  // grad, input, mean, rstd, weight, n, c, hxw, group, mask
   const V given = c.value(1);
@@ -415,11 +420,10 @@ constexpr Row kWindows[] = {
 };
 
 constexpr Row kNorms[] = {
-    {"native_batch_norm", [](Call& c) { batch_norm(c, 3, c.flag(5), c.real(6), c.real(7)); }},
-    {"_native_batch_norm_legit",
-     [](Call& c) { batch_norm(c, 3, c.flag(5), c.real(6), c.real(7)); }},
+    {"native_batch_norm", batch_norm},
+    {"_native_batch_norm_legit", batch_norm},
     {"_native_batch_norm_legit.no_stats",
-     [](Call& c) { batch_norm(c, -1, true, c.real(4), c.real(5)); }},
+     [](Call& c) { batch_norm_by_itself(c, -1, c.real(4), c.real(5)); }},
     {"native_batch_norm_backward", batch_norm_backward},
     {"native_layer_norm", layer_norm},
     {"native_layer_norm_backward", layer_norm_backward},

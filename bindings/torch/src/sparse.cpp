@@ -52,6 +52,14 @@ TORCH_LIBRARY_IMPL(_, SparseCsrPrivateUse1, m) {
   m.fallback(torch::CppFunction::makeFromBoxedFunction<&refuse>());
 }
 
+// Rows and blocks (CSR, BSR) have no operators: they are refused where they are made.
+TORCH_LIBRARY_IMPL(aten, SparseCsrPrivateUse1, m) {
+  for (const char* const maker :
+       {"sparse_compressed_tensor.comp_plain_value",
+        "sparse_compressed_tensor.comp_plain_value_size", "_sparse_compressed_tensor_unsafe"})
+    m.impl(maker, torch::CppFunction::makeFromBoxedFunction<&refuse>());
+}
+
 TORCH_LIBRARY_IMPL(aten, SparsePrivateUse1, m) {
   m.impl("_sparse_coo_tensor_with_dims", native::new_with_dims_sparse);
   m.impl("_sparse_coo_tensor_with_dims_and_tensors",

@@ -431,6 +431,28 @@ Value take_along_axis(const Value& a, const Value& index, int64_t axis) {
   });
 }
 
+Value batch_norm(const Value& x, const Value& scale, const Value& bias, const Value& mean,
+                 const Value& variance, double epsilon) {
+  return made([&](tiny_tensor** out) {
+    return tiny_batch_norm(x.handle(), scale.handle(), bias.handle(), mean.handle(),
+                           variance.handle(), epsilon, out);
+  });
+}
+
+Value layer_norm(const Value& x, const Value& scale, const Value& bias, int64_t axis,
+                 double epsilon) {
+  return made([&](tiny_tensor** out) {
+    return tiny_layer_norm(x.handle(), scale.handle(), bias.handle(), axis, epsilon, out);
+  });
+}
+
+Value group_norm(const Value& x, int64_t groups, const Value& scale, const Value& bias,
+                 double epsilon) {
+  return made([&](tiny_tensor** out) {
+    return tiny_group_norm(x.handle(), groups, scale.handle(), bias.handle(), epsilon, out);
+  });
+}
+
 std::vector<Value> onnx(const char* name, std::span<const Value> inputs, const char* attributes,
                         size_t outputs) {
   const auto handles = handles_of(inputs);

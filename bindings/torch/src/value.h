@@ -95,6 +95,13 @@ Value reduce(tiny_reduce_op op, const Value& a, SizesRef axes, bool keepdims);
 Value matmul(const Value& a, const Value& b);
 Value gather(const Value& a, const Value& index, int64_t axis);
 Value take_along_axis(const Value& a, const Value& index, int64_t axis);
+// tiny.h's: weights may be no values.
+Value batch_norm(const Value& x, const Value& scale, const Value& bias, const Value& mean,
+                 const Value& variance, double epsilon);
+Value layer_norm(const Value& x, const Value& scale, const Value& bias, int64_t axis,
+                 double epsilon);
+Value group_norm(const Value& x, int64_t groups, const Value& scale, const Value& bias,
+                 double epsilon);
 // An operator of ONNX by its name.
 std::vector<Value> onnx(const char* name, std::span<const Value> inputs, const char* attributes,
                         size_t outputs);

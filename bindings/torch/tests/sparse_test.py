@@ -120,8 +120,24 @@ class Sparse(unittest.TestCase):
             a + torch.zeros(5, 4, device="tiny")
         with self.assertRaisesRegex(NotImplementedError, "aten::exp.* has no kernel for sparse tensors on device"):
             torch.exp(a)
-        with self.assertRaisesRegex(NotImplementedError, "on device .tiny."):
-            torch.eye(3).to_sparse_csr().to("tiny").to_dense()
+
+    def test_rows_and_blocks_are_refused_where_they_are_made(self):
+        ends, places = torch.tensor([0, 1, 2], device="tiny"), torch.tensor([0, 1], device="tiny")
+        values, blocks = torch.ones(2, device="tiny"), torch.ones(2, 1, 1, device="tiny")
+        makers = {
+            "csr": lambda: torch.sparse_csr_tensor(ends, places, values, (2, 2)),
+            "csr of lists": lambda: torch.sparse_csr_tensor([0, 1, 2], [0, 1], [1.0, 2.0], device="tiny"),
+            "csr of no size": lambda: torch.sparse_csr_tensor(ends, places, values),
+            "csc": lambda: torch.sparse_csc_tensor(ends, places, values, (2, 2)),
+            "bsr": lambda: torch.sparse_bsr_tensor(ends, places, blocks, (2, 2)),
+            "any": lambda: torch.sparse_compressed_tensor(ends, places, values, (2, 2), layout=torch.sparse_csr),
+            "zeros": lambda: torch.zeros(2, 2, layout=torch.sparse_csr, device="tiny"),
+            "of the CPU's": lambda: torch.eye(2).to_sparse_csr().to("tiny"),
+            "of dense ones": lambda: torch.eye(2, device="tiny").to_sparse_csr(),
+        }
+        for name, make in makers.items():
+            with self.subTest(name), self.assertRaisesRegex(NotImplementedError, "has no kernel .*on device .tiny."):
+                make()
 
 
 if __name__ == "__main__":
