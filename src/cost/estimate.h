@@ -43,10 +43,6 @@ inline constexpr int64_t kTapsMany = 5;
 // steps ask that lie beyond it for some rows (codegen/linearize/peeling.h).
 inline constexpr int64_t kTapsSplit = 24;
 
-// The share of a target's registers by which a window may want more than there are: what is spilled
-// of it is little beside what it computes.
-inline constexpr double kSpilledShare = 1.0 / 8;
-
 // `kernel` has had its options applied.  Sizes of the run count with the most that they can be.
 Estimate estimate(const Kernel& kernel, const Machine& target);
 

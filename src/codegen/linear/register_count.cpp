@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "base/look_often.h"
-#include "cost/estimate.h"
 
 namespace tiny {
 
@@ -14,6 +13,9 @@ constexpr size_t kNone = std::numeric_limits<size_t>::max();
 constexpr int kIntegerRegisters = 13;
 // For the constants of a piece, which are read from memory where registers are wanted.
 constexpr int64_t kConstantRegisters = 3;
+// The share of a target's registers by which an order may want more: what is spilled of a window is
+// little beside what it computes.
+constexpr int64_t kSpilledShare = 8;
 
 }  // namespace
 
@@ -116,9 +118,9 @@ std::array<int64_t, 3> RegisterCount::most(const PieceOrder& order) const {
 
 bool RegisterCount::fits(const PieceOrder& order, const Target& target) const {
   const std::array<int64_t, 3> live = most(order);
-  const double held = target.vector_registers * (1 + kSpilledShare);
+  const int64_t held = target.vector_registers + target.vector_registers / kSpilledShare;
   return live[static_cast<size_t>(Kept::Integer)] <= kIntegerRegisters &&
-         static_cast<double>(live[static_cast<size_t>(Kept::Vector)]) <= held;
+         live[static_cast<size_t>(Kept::Vector)] <= held;
 }
 
 int64_t RegisterCount::vectors(const PieceOrder& order) const {
