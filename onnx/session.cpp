@@ -590,7 +590,7 @@ std::vector<Tensor> LoadedModel::run(const std::vector<Tensor>& inputs) {
 
 // Null if there is none; then a run of another program makes room for the new one.
 Ref<TensorRun> LoadedModel::take_idle(const ModelProgram& program) {
-  std::vector<Ref<TensorRun>>& idle = program.question ? asking_ : idle_;
+  std::vector<Ref<TensorRun>>& idle = program.question ? idle_.asking : idle_.whole;
   const auto at = std::ranges::find_if(
       idle, [&](const Ref<TensorRun>& run) { return &run->program() == &program; });
   if (at == idle.end()) {
@@ -605,7 +605,7 @@ Ref<TensorRun> LoadedModel::take_idle(const ModelProgram& program) {
 
 void LoadedModel::keep_idle(const ModelProgram& program, Ref<TensorRun> run) {
   run->let_go();
-  (program.question ? asking_ : idle_).push_back(std::move(run));
+  (program.question ? idle_.asking : idle_.whole).push_back(std::move(run));
 }
 
 Ref<TensorRun> LoadedModel::begin_run(const std::vector<Tensor>& inputs) {
@@ -672,7 +672,7 @@ std::vector<Tensor> LoadedModel::outputs_of(const TensorRun& run) const {
 std::vector<Tensor> LoadedModel::end_run(Ref<TensorRun> run) {
   std::vector<Tensor> outputs = outputs_of(*run);
   run->let_go();
-  idle_.push_back(std::move(run));
+  idle_.whole.push_back(std::move(run));
   return outputs;
 }
 

@@ -225,9 +225,11 @@ class LoadedModel : public RefCounted {
   std::list<std::pair<Key, Ref<const ModelProgram>>> programs_;  // the latest used first
   // Of runs that ended: their arenas serve the next of the same program.  With those under way they
   // are no more than have been under way at once.
-  std::vector<Ref<TensorRun>> idle_;
-  // The same of programs that ask, of which a run of the model may have several, one after another.
-  std::vector<Ref<TensorRun>> asking_;
+  struct Idle {
+    std::vector<Ref<TensorRun>> whole;
+    std::vector<Ref<TensorRun>> asking;  // several, one after another, are part of a run
+  };
+  Idle idle_;
   std::vector<DType> dtypes_;      // of the inputs, once run() has asked
   std::set<std::string> numbers_;  // free dimensions that cannot be variables
   std::set<std::string> apart_;    // names of dimensions that have had different sizes at once
