@@ -589,14 +589,23 @@ std::vector<Tensor> LoadedModel::run(const std::vector<Tensor>& inputs) {
 }
 
 // Null if there is none; then a run of another program makes room for the new one.
-Ref<TensorRun> LoadedModel::take_idle(const TensorProgram& program) {
-  if (idle_.empty()) return {};
-  const auto serves = [&](const Ref<TensorRun>& run) { return &run->program() == &program; };
-  const auto at = std::find_if(idle_.begin(), idle_.end(), serves);
-  std::swap(at == idle_.end() ? idle_.front() : *at, idle_.back());
-  Ref<TensorRun> run = std::move(idle_.back());
-  idle_.pop_back();
-  return serves(run) ? run : Ref<TensorRun>();
+Ref<TensorRun> LoadedModel::take_idle(const ModelProgram& program) {
+  std::vector<Ref<TensorRun>>& idle = program.question ? idle_.asking : idle_.whole;
+  const auto at = std::ranges::find_if(
+      idle, [&](const Ref<TensorRun>& run) { return &run->program() == &program; });
+  if (at == idle.end()) {
+    if (!idle.empty() && (!program.question || idle.size() == kProgramsMax))
+      idle.erase(idle.begin());
+    return {};
+  }
+  Ref<TensorRun> run = std::move(*at);
+  idle.erase(at);
+  return run;
+}
+
+void LoadedModel::keep_idle(const ModelProgram& program, Ref<TensorRun> run) {
+  run->let_go();
+  (program.question ? idle_.asking : idle_.whole).push_back(std::move(run));
 }
 
 Ref<TensorRun> LoadedModel::begin_run(const std::vector<Tensor>& inputs) {
@@ -629,8 +638,7 @@ Ref<TensorRun> LoadedModel::begin_run(const std::vector<Tensor>& inputs) {
     for (size_t i = 0; i < inputs.size(); ++i) run->set_input(i, inputs[i]);
     if (!program->question) return run;
     decisions.push_back(answer(*program, *run));
-    run->let_go();
-    idle_.push_back(std::move(run));
+    keep_idle(*program, std::move(run));
   }
 }
 
@@ -664,7 +672,7 @@ std::vector<Tensor> LoadedModel::outputs_of(const TensorRun& run) const {
 std::vector<Tensor> LoadedModel::end_run(Ref<TensorRun> run) {
   std::vector<Tensor> outputs = outputs_of(*run);
   run->let_go();
-  idle_.push_back(std::move(run));
+  idle_.whole.push_back(std::move(run));
   return outputs;
 }
 

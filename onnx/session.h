@@ -202,7 +202,8 @@ class LoadedModel : public RefCounted {
   std::string dim_name(size_t index, size_t axis) const;
   void learn_names(const std::vector<Ints>& shapes);
   std::vector<FreeDim> free_dims(const std::vector<Ints>& shapes, const Known& known) const;
-  Ref<TensorRun> take_idle(const TensorProgram& program);
+  Ref<TensorRun> take_idle(const ModelProgram& program);
+  void keep_idle(const ModelProgram& program, Ref<TensorRun> run);
   Ref<const ModelProgram> find_program(const Key& wanted, bool shared, bool may_ask);
   void keep(Key key, const Ref<const ModelProgram>& program);
   Ref<const ModelProgram> exact_program(const std::vector<Ints>& shapes, const Known& known,
@@ -224,7 +225,11 @@ class LoadedModel : public RefCounted {
   std::list<std::pair<Key, Ref<const ModelProgram>>> programs_;  // the latest used first
   // Of runs that ended: their arenas serve the next of the same program.  With those under way they
   // are no more than have been under way at once.
-  std::vector<Ref<TensorRun>> idle_;
+  struct Idle {
+    std::vector<Ref<TensorRun>> whole;
+    std::vector<Ref<TensorRun>> asking;  // several, one after another, are part of a run
+  };
+  Idle idle_;
   std::vector<DType> dtypes_;      // of the inputs, once run() has asked
   std::set<std::string> numbers_;  // free dimensions that cannot be variables
   std::set<std::string> apart_;    // names of dimensions that have had different sizes at once

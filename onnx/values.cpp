@@ -223,8 +223,7 @@ LoadedModel::ValuesRun LoadedModel::begin_values(const std::vector<ModelValue>& 
     bind_texts(*out.program, *out.run, *out.texts);
     if (!out.program->question) return out;
     decisions.push_back(answer(*out.program, *out.run));
-    out.run->let_go();
-    idle_.push_back(std::move(out.run));
+    keep_idle(*out.program, std::move(out.run));
   }
 }
 
@@ -233,8 +232,7 @@ std::vector<ModelValue> LoadedModel::end_values(ValuesRun run) {
   const Whole whole(context_, *run.texts->table, tensors);
   std::vector<ModelValue> out;
   for (const ValueForm& form : run.program->forms) out.push_back(whole.value(form));
-  run.run->let_go();
-  idle_.push_back(std::move(run.run));
+  keep_idle(*run.program, std::move(run.run));
   return out;
 }
 

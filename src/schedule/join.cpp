@@ -206,8 +206,9 @@ class Joiner {
       return cost;
     }
     const bool in_rows = test.passes(inputs);
-    cost.in_tiles = !in_rows && test.passes_as_tiles(inputs);
-    if (!in_rows && !cost.in_tiles) {
+    const bool in_tiles = !in_rows && test.passes_as_tiles(inputs);
+    cost.in_tiles = in_tiles && !test.runs_along_blocks(inputs);
+    if (!in_rows && !in_tiles) {
       const OperandCosts operands(loops, test, costs, machine_);
       if (const auto operand = operands.operand_seconds(inputs)) {
         cost[JoinPart::Operand] = *operand;

@@ -180,9 +180,26 @@ def it_is_said_to_be_supported_and_compiled_for_one_branch():
             np.testing.assert_allclose(got.numpy(), x if sign > 0 else x.sum(), 1e-5)
 
 
+def what_a_question_needs_is_kept_for_the_next_run():
+    """Places that are found and written, as many as a sum of them says."""
+    counted = [node("Reshape", ["is_more", "flat"], ["f"]), node("Cast", ["f"], ["i"], to=INT64), node("ReduceSum", ["i"], ["n"]),
+               node("Expand", ["nothing", "n"], ["u"])]  # fmt: skip
+    both = Both([node("Greater", ["x", "nothing"], ["is_more"]), *counted, node("NonZero", ["is_more"], ["p"]), node("Transpose", ["p"], ["q"]),
+                 node("ScatterND", ["x", "q", "u"], ["y"])], [("x", FLOAT, (8, 6))], [("y", FLOAT, 2)], flat=np.int64([-1]), **NOTHING)
+    context = tiny.Context(threads=1)
+    model = tiny.Model.load(context, both.content)
+    x = tiny.from_buffer(np.random.default_rng(0).standard_normal((8, 6)).astype(np.float32), context=context)
+    both.check(x.numpy())
+    allocated = []
+    for _ in range(10):
+        model.run([x])
+        allocated.append(json.loads(context.counters().text())["memory"]["allocations"])
+    assert set(np.diff(allocated)) == {3}, allocated  # two answers and the output, but no run's own memory
+
+
 TESTS = (branches_of_different_ranks, one_inside_of_another, branches_of_lists, loops_of_any_rounds, loops_until_data_ends_them,
          what_is_drawn_before_stays, positions_and_sizes_that_must_be_known, what_ends_a_question_ends_the_run,
-         it_is_said_to_be_supported_and_compiled_for_one_branch)  # fmt: skip
+         it_is_said_to_be_supported_and_compiled_for_one_branch, what_a_question_needs_is_kept_for_the_next_run)  # fmt: skip
 
 if __name__ == "__main__":
     sys.exit(named_tests.run(TESTS))

@@ -69,10 +69,10 @@ TEST_F(ElementwiseChoiceTest, TurnsFromTheMiddleAreNearACopy) {
 TEST_F(ElementwiseChoiceTest, GathersHaveLanes) {
   const Tensor index = make_placeholder(context_, kInt64, {100, 254});
   EXPECT_EQ(to_text(chosen(take_along_axis(input({560, 254}), index, 0)).options),
-            "TILE r1 8; VEC r2");
+            "TILE r1 64; TILE r2 8; UPCAST r2; VEC r3");
   const Tensor narrow = make_placeholder(context_, kInt32, {100, 254});
   EXPECT_EQ(to_text(chosen(take_along_axis(input({560, 254}), narrow, 0)).options),
-            "TILE r1 8; VEC r2");
+            "TILE r1 64; TILE r2 8; UPCAST r2; VEC r3");
 }
 
 }  // namespace
