@@ -207,7 +207,7 @@ class Joiner {
     }
     const bool in_rows = test.passes(inputs);
     const bool in_tiles = !in_rows && test.passes_as_tiles(inputs);
-    cost.in_tiles = in_tiles && !test.runs_along_blocks(inputs);
+    cost.in_tiles = in_tiles && !test.is_along_blocks_alone(inputs);
     if (!in_rows && !in_tiles) {
       const OperandCosts operands(loops, test, costs, machine_);
       if (const auto operand = operands.operand_seconds(inputs)) {

@@ -30,7 +30,7 @@ inline constexpr size_t kJoinParts = 9;
 struct JoinCost {
   std::array<double, kJoinParts> seconds{};
   bool makes_operand = false;  // the joined kernel, for itself
-  bool in_tiles = false;       // of rows, not along blocks: the joined kernel's loops
+  bool in_tiles = false;       // of rows that a cache holds: the joined kernel's loops
   // The estimates of whole kernels decide, not parts: of what groups of threads compute.
   bool is_as_chosen = false;
 

@@ -103,10 +103,15 @@ bool RowTest::is_weighing() const {
   return false;
 }
 
+// Whether a few rows fit that have so many elements.
+bool RowTest::holds_rows(RangeSet columns, DType dtype) const {
+  const double row = loops_.extent(columns) * static_cast<double>(dtype.bytes());
+  return kRowTileMin * kStagesOfRows * row <= static_cast<double>(machine_.l2_bytes) / 2;
+}
+
 // A product is what the kernel ends in, or is wanted again and so kept; a few rows of it fit.
 bool RowTest::keeps_its_products(RangeSet common) const {
   const RangeSet reduced = loops_.reduced();
-  double widest = 0;
   const bool is_streamed = is_weighing();
   std::vector<const Node*> repeated;  // computed again for each step of another, unless it is kept
   for (const UOp& u : loops_.nodes()) {
@@ -114,12 +119,9 @@ bool RowTest::keeps_its_products(RangeSet common) const {
     const RangeSet columns = loops_.free(u) & ~common;
     if (columns == 0) continue;
     if (!is_streamed && !loops_.is_contraction(u)) return false;
+    if (!is_streamed && !holds_rows(columns, u.dtype())) return false;
     if (columns & reduced) repeated.push_back(u.node());
-    widest = std::max(widest, loops_.extent(columns) * static_cast<double>(u.dtype().bytes()));
   }
-  if (!is_streamed &&
-      kRowTileMin * kStagesOfRows * widest > static_cast<double>(machine_.l2_bytes) / 2)
-    return false;
   if (repeated.empty()) return true;
   std::unordered_set<const Node*> kept;
   for (const SharedValue& shared : find_shared_values(
@@ -128,12 +130,17 @@ bool RowTest::keeps_its_products(RangeSet common) const {
   return std::ranges::all_of(repeated, [&](const Node* u) { return kept.contains(u); });
 }
 
-bool RowTest::passes_as_tiles(size_t inputs) const {
-  if (!may_be_one(inputs)) return false;
-  if (loops_.chooses_by_position()) return false;
+RangeSet RowTest::common() const {
   RangeSet common = ~RangeSet{0};
   for (const UOp& u : loops_.nodes())
     if (u.op() == Op::Reduce || u.op() == Op::Store) common &= loops_.free(u);
+  return common;
+}
+
+bool RowTest::passes_as_tiles(size_t inputs) const {
+  if (!may_be_one(inputs)) return false;
+  if (loops_.chooses_by_position()) return false;
+  const RangeSet common = this->common();
   if ((common & (common + 1)) || !keeps_its_products(common)) return false;
   if (is_weighing()) return true;
   if (common == 0) return false;
@@ -155,6 +162,17 @@ bool RowTest::passes_as_tiles(size_t inputs) const {
 
 bool RowTest::runs_along_blocks(size_t inputs) const {
   return is_weighing() && passes_as_tiles(inputs);
+}
+
+bool RowTest::is_along_blocks_alone(size_t inputs) const {
+  if (!runs_along_blocks(inputs)) return false;
+  const RangeSet common = this->common();
+  return std::ranges::any_of(loops_.nodes(), [&](const UOp& u) {
+    const RangeSet walks = u.op() == Op::Load ? loops_.walked(u) : loops_.free(u);
+    const bool is_of_rows =
+        u.op() == Op::Reduce || (u.op() == Op::Load && (walks & common) == common);
+    return is_of_rows && !holds_rows(walks & ~common, u.dtype());
+  });
 }
 
 bool RowTest::stores_share_loops() const {

@@ -27,6 +27,8 @@ class RowTest {
   // Whether it is a product weighed by sums along the same steps (attention), which run along
   // blocks: what a group of threads shares of them is a block's.
   bool runs_along_blocks(size_t inputs) const;
+  // The same where it has to: no cache holds a tile of its rows, made or read.
+  bool is_along_blocks_alone(size_t inputs) const;
   // Whether several stores can share the kernel's loops: the ranges of each are the first ones of
   // the kernel, a product is made for all of them, and no value is chosen by its position.
   bool stores_share_loops() const;
@@ -34,7 +36,10 @@ class RowTest {
  private:
   bool looks_up_operands() const;
   bool is_weighing() const;
+  // The ranges that all values and results have.
+  RangeSet common() const;
   bool keeps_its_products(RangeSet common) const;
+  bool holds_rows(RangeSet columns, DType dtype) const;
   bool fits(double rows) const;
 
   const KernelLoops& loops_;
