@@ -84,7 +84,7 @@ TEST(OrderSums, WhatDoesNotFitIsReadByAllSumsAtOnceWithTheSameBits) {
     for (const int taps : {2, 3}) {
       Tile tile(sums, taps);
       KernelCall call{{sample(kFloat32, 64, random), sample(kFloat32, 64, random),
-                       zeros(kFloat32, static_cast<size_t>(8 * sums))},
+                       zeros(kFloat32, 8 * static_cast<size_t>(sums))},
                       {}};
       const Outcome want = evaluate(tile.p, call);
       order_sums(tile.p, with_registers(sums + taps + 2));
