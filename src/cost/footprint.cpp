@@ -149,8 +149,8 @@ bool share_lines(const AccessInfo& a, const AccessInfo& b) {
 std::vector<const AccessInfo*> by_lines(std::span<const AccessInfo* const> touched) {
   std::vector<size_t> order(touched.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::ranges::stable_sort(order, {}, [&](size_t k) {
-    return std::tuple(touched[k]->node.src(0).node(), touched[k]->store, touched[k]->offset);
+  std::ranges::sort(order, {}, [&](size_t k) {
+    return std::tuple(touched[k]->node.src(0).node(), touched[k]->store, touched[k]->offset, k);
   });
   const auto rest = std::ranges::unique(
       order, [&](size_t a, size_t b) { return share_lines(*touched[a], *touched[b]); });
