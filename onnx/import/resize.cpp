@@ -97,7 +97,12 @@ Tensors import_resize(Call& c) {
   options.extrapolation_value = c.real_attr("extrapolation_value", 0.0f);
   options.aspect_ratio =
       named_attr<AspectRatio>(c, "keep_aspect_ratio_policy", "stretch", kPolicies);
-  if (options.coordinates == Coordinates::CropAndResize && c.has(1)) options.region = c.reals(1);
+  if (options.coordinates == Coordinates::CropAndResize && c.has(1)) {
+    if (c.known(1))
+      options.region = c.reals(1);
+    else
+      options.found_region = c.in(1);
+  }
   const Ints axes = axes_of(c.ints_attr("axes", every_axis(x.rank())), x.rank());
   // Scales may be there but empty.
   const std::vector<double> scales = c.has(2) ? c.reals(2) : std::vector<double>();
@@ -114,7 +119,7 @@ constexpr int64_t kNow = kNewestOpset;
 // clang-format off
 constexpr Row kRows[] = {
     {"Resize", 10, 10,   import_resize_10, operand(1)},
-    {"Resize", 11, kNow, import_resize,    operand(1) | operand(2) | operand(3)},
+    {"Resize", 11, kNow, import_resize,    operand(2) | operand(3)},
 };
 // clang-format on
 

@@ -23,7 +23,9 @@ struct Axis {
   double scale = 1;
   double begin = 0;  // of the region of interest, as a share of the axis
   double end = 1;
-  bool has_numbers() const { return from.is_const() && to.is_const(); }
+  Tensor found_begin = {}, found_end = {};  // the same where a run finds them: float64 []
+  bool has_sizes() const { return from.is_const() && to.is_const(); }  // that are numbers
+  bool has_numbers() const { return has_sizes() && !found_begin; }
 };
 
 // What is computed of numbers is computed of tensors where a run finds the sizes.
@@ -71,17 +73,17 @@ Tensor like(const Tensor& tensor, double value) {
 // The numbers of an axis.
 template <class Real>
 struct Extent {
-  Real from, to, scale;
+  Real from, to, scale, begin, end;
 };
 
 // Where output element `at` lies among the input elements.
 template <class Real>
-Real place(const Axis& a, const Extent<Real>& e, Coordinates coordinates, const Real& at) {
+Real place(const Extent<Real>& e, Coordinates coordinates, const Real& at) {
   const auto value = [&](double number) { return like(at, number); };
   const Real last = e.from - value(1);
   const Real size = e.from * e.scale;  // of the output, before rounding
   const Real half = (at + value(0.5)) / e.scale - value(0.5);
-  const Real span = value(a.end - a.begin) * last;
+  const Real span = (e.end - e.begin) * last;
   const auto is_one = is_same(size, value(1));
   switch (coordinates) {
     case Coordinates::HalfPixel:
@@ -97,7 +99,7 @@ Real place(const Axis& a, const Extent<Real>& e, Coordinates coordinates, const 
     case Coordinates::Asymmetric:
       return at / e.scale;
     case Coordinates::CropAndResize:
-      return value(a.begin) * last + chosen(is_one, span / value(2), at * span / (size - value(1)));
+      return e.begin * last + chosen(is_one, span / value(2), at * span / (size - value(1)));
   }
   return half;
 }
@@ -114,8 +116,9 @@ bool is_single(const Axis& a, const ResizeOptions& options) {
 double place(const Axis& a, const ResizeOptions& options, int64_t i) {
   const auto in = [&]<class Real>(Real at) {
     const Extent<Real> extent{static_cast<Real>(a.from.value()), static_cast<Real>(a.to.value()),
-                              static_cast<Real>(a.scale)};
-    return static_cast<double>(place(a, extent, options.coordinates, at));
+                              static_cast<Real>(a.scale), static_cast<Real>(a.begin),
+                              static_cast<Real>(a.end)};
+    return static_cast<double>(place(extent, options.coordinates, at));
   };
   return is_single(a, options) ? in(static_cast<float>(i)) : in(static_cast<double>(i));
 }
@@ -208,7 +211,8 @@ Taps taps_of(Context& context, const Axis& a, const ResizeOptions& options) {
   return t;
 }
 
-// The same where a run finds the sizes: places and weights are computed with the elements.
+// The same where a run finds the sizes or the region: places and weights are computed with the
+// elements.
 Tensor resized_found(const Tensor& x, int64_t axis, const Axis& a, const ResizeOptions& options) {
   const Ref<Context>& context = x.context_ref();
   if (options.antialias && !(a.scale > 0)) {
@@ -223,9 +227,13 @@ Tensor resized_found(const Tensor& x, int64_t axis, const Axis& a, const ResizeO
   const Tensor from = size(a.from), to = size(a.to), none = number(from, 0);
   const Tensor last = from - number(from, 1);
   const Tensor asked = options.found_scale ? cast(options.found_scale, real) : to / from;
-  const Extent<Tensor> extent{from, to, a.scale > 0 ? number(from, a.scale) : asked};
+  const auto end_of = [&](const Tensor& found, double known) {
+    return found ? cast(found, real) : number(from, known);
+  };
+  const Extent<Tensor> extent{from, to, a.scale > 0 ? number(from, a.scale) : asked,
+                              end_of(a.found_begin, a.begin), end_of(a.found_end, a.end)};
   const Tensor at = cast(positions(context, kInt64, a.to, 0, 2), real);
-  const Tensor middle = place(a, extent, options.coordinates, at);
+  const Tensor middle = place(extent, options.coordinates, at);
   const auto index = [&](const Tensor& whole) {
     return cast(minimum(maximum(whole, none), last), kInt64);
   };
@@ -292,7 +300,7 @@ Tensor resized(const Tensor& x, const std::vector<Axis>& axes, const ResizeOptio
   Tensor out = moves_only || is_wide ? x : cast(x, kFloat32);
   for (size_t i = 0; i < axes.size(); ++i) {
     const Axis& a = axes[i];
-    const bool is_whole = a.scale == 1 && a.begin == 0 && a.end == 1;
+    const bool is_whole = a.scale == 1 && a.begin == 0 && a.end == 1 && !a.found_begin;
     if (a.from == a.to && (is_whole || a.from.is(0))) continue;
     require(!a.from.is(0), Status::Shape, "resize: axis ", i, " of shape ", x.shape(),
             " has no elements to make others of");
@@ -320,10 +328,24 @@ std::vector<Axis> axes_of(const Tensor& x, const Ints& named, size_t given,
             share, "; wanted a number below 2^20");
   std::vector<Axis> axes;
   for (const Dim& n : x.shape()) axes.push_back({n, n, 1, 0, 1});
-  if (options.coordinates != Coordinates::CropAndResize || region.empty()) return axes;
-  for (size_t i = 0; i < named.size(); ++i) {
-    axes[static_cast<size_t>(named[i])].begin = region[i];
-    axes[static_cast<size_t>(named[i])].end = region[named.size() + i];
+  if (options.coordinates != Coordinates::CropAndResize) return axes;
+  const Tensor& found = options.found_region;
+  const auto count = static_cast<int64_t>(named.size());
+  require(!found || (found.rank() == 1 && found.shape()[0].is(2 * count)), Status::InvalidArgument,
+          "resize: a region of shape ", found ? found.shape() : Shape(), "; wanted [", 2 * count,
+          "]");
+  const auto found_at = [&](int64_t i) {
+    return cast(reshape(shrink(found, {i}, {i + 1}), Shape()), kFloat64);
+  };
+  for (int64_t i = 0; i < count; ++i) {
+    Axis& a = axes[static_cast<size_t>(named[static_cast<size_t>(i)])];
+    if (found) {
+      a.found_begin = found_at(i);
+      a.found_end = found_at(count + i);
+    } else if (!region.empty()) {
+      a.begin = region[static_cast<size_t>(i)];
+      a.end = region[static_cast<size_t>(count + i)];
+    }
   }
   return axes;
 }
@@ -349,20 +371,20 @@ Tensor found_aspect_scale(const Tensor& x, const Ints& axes, const Shape& sizes,
 Tensor resize(const Tensor& x, const Ints& axes, const Shape& sizes, const ResizeOptions& options) {
   const Ints named = checked_axes(axes, x.rank());
   std::vector<Axis> all = axes_of(x, named, sizes.size(), options);
-  bool has_numbers = true;
+  bool has_sizes = true;
   for (size_t i = 0; i < named.size(); ++i) {
     Axis& a = all[static_cast<size_t>(named[i])];
     a.to =
         sizes[i].is_const() ? Dim(checked_size(static_cast<double>(sizes[i].value()))) : sizes[i];
-    has_numbers &= a.has_numbers();
+    has_sizes &= a.has_sizes();
     a.scale = a.from == a.to ? 1
-              : a.has_numbers()
+              : a.has_sizes()
                   ? static_cast<double>(a.to.value()) / static_cast<double>(a.from.value())
                   : 0;
   }
   if (options.aspect_ratio == AspectRatio::Stretch || named.empty())
     return resized(x, all, options);
-  require(has_numbers, Status::Unsupported,
+  require(has_sizes, Status::Unsupported,
           "resize: a size that the run finds, of a picture that keeps its proportions");
   double common = all[static_cast<size_t>(named[0])].scale;
   for (int64_t i : named) {

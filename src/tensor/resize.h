@@ -49,6 +49,8 @@ struct ResizeOptions {
   Tensor found_scale = {};
   // Of CropAndResize: the beginnings of all axes, then the ends, as shares of n - 1; none: 0 to 1.
   std::vector<double> region = {};
+  // The same where a run finds it: numbers [2 * axes], of any float dtype.
+  Tensor found_region = {};
 };
 
 // x with these axes of the given sizes.  The dtype stays; what is weighted is computed in float32

@@ -14,7 +14,7 @@ try:
     import onnxruntime
     import tiny
     from hypothesis import strategies as st
-    from onnx import helper
+    from onnx import helper, numpy_helper
 except ImportError as missing:
     print(f"skipped: this interpreter lacks {missing.name}; scripts/setup.sh makes one that has it")
     sys.exit(77)
@@ -23,12 +23,13 @@ onnxruntime.set_default_logger_severity(4)
 EXAMPLES = hypothesis.settings(max_examples=20, deadline=None, database=None, derandomize=True)
 
 
-def check(op, inputs, version=22, tolerance=1e-4, **attributes):
+def check(op, inputs, version=22, tolerance=1e-4, constants=(), **attributes):
     names = [f"i{i}" if x is not None else "" for i, x in enumerate(inputs)]
-    given = {name: x for name, x in zip(names, inputs) if x is not None}
+    given = {name: x for i, (name, x) in enumerate(zip(names, inputs)) if x is not None and i not in constants}
     ports = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape) for n, x in given.items()]
     graph = helper.make_graph([helper.make_node(op, names, ["y"], **attributes)], op, ports,
-                              [helper.make_empty_tensor_value_info("y")])  # fmt: skip
+                              [helper.make_empty_tensor_value_info("y")],
+                              [numpy_helper.from_array(inputs[i], names[i]) for i in constants])  # fmt: skip
     content = helper.make_model(graph, opset_imports=[helper.make_opsetid("", version)], ir_version=10).SerializeToString()
     want = onnxruntime.InferenceSession(content).run(None, given)[0]
     model = tiny.Model.load(tiny.default_context(), content)
@@ -101,7 +102,25 @@ def det(seed, n, batch):
     check("Det", [rng.standard_normal((*batch, n, n)).astype(np.float32)], tolerance=1e-3)
 
 
-TESTS = (roi_align, roi_align_by_size, max_roi_pool, deform_conv, det)
+@EXAMPLES
+@hypothesis.given(st.integers(0, 2**32), st.tuples(*[st.integers(1, 7)] * 2), st.tuples(*[st.integers(1, 9)] * 2),
+                  st.sampled_from(("nearest", "linear")), st.booleans())  # fmt: skip
+def resized_crop(seed, size, wanted, mode, has_axes):
+    """A region that is data: all four axes', or those of the pictures."""
+    # onnxruntime leaves axes that keep their size as they are, whatever the region is.
+    hypothesis.assume(size[0] != wanted[0] and size[1] != wanted[1])
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((2, 3, *size)).astype(np.float32)
+    begin, end = np.sort(rng.uniform(-0.3, 1.3, (2, 2)), axis=0)
+    whole = 0 if has_axes else 2
+    region = np.concatenate([np.zeros(whole), begin, np.ones(whole), end]).astype(np.float32)
+    sizes = np.array(wanted if has_axes else (2, 3, *wanted), np.int64)
+    attributes = {"axes": [2, 3]} if has_axes else {}
+    check("Resize", [x, region, None, sizes], 19, constants=(3,), mode=mode, extrapolation_value=-4.0,
+          coordinate_transformation_mode="tf_crop_and_resize", **attributes)
+
+
+TESTS = (resized_crop, roi_align, roi_align_by_size, max_roi_pool, deform_conv, det)
 
 
 if __name__ == "__main__":

@@ -81,6 +81,28 @@ TEST_P(Resize, RegionsAreCutOut) {
   expect_near(of(row_, 4, options), want);
 }
 
+// A region that a run finds is cut out as one of numbers is.
+TEST_P(Resize, RegionsMayBeFound) {
+  for (const Interpolation mode : {Interpolation::Nearest, Interpolation::Linear})
+    for (const std::vector<double>& region :
+         {std::vector<double>{0, 1}, {0.25, 0.75}, {0.5, 1.5}, {1, 0.25}})
+      for (const int64_t size : {1, 3, 4, 7}) {
+        ResizeOptions options{.mode = mode,
+                              .coordinates = Coordinates::CropAndResize,
+                              .extrapolation_value = -9,
+                              .region = region};
+        const Floats want = of(row_, size, options);
+        options.region.clear();
+        options.found_region =
+            floats(context_, {static_cast<float>(region[0]), static_cast<float>(region[1])});
+        expect_near(of(row_, size, options), want);
+      }
+  ResizeOptions options{.coordinates = Coordinates::CropAndResize,
+                        .found_region = floats(context_, {0, 1, 0})};
+  expect_failure(failure_of([&] { of(row_, 4, options); }), Status::InvalidArgument,
+                 {"a region of shape", "wanted [2]"});
+}
+
 TEST_P(Resize, NearestRoundsAsItIsAsked) {
   const auto nearest = [&](NearestMode mode) {
     return of(row_, 2,
