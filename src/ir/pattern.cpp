@@ -1,7 +1,6 @@
 #include "ir/pattern.h"
 
 #include <cctype>
-#include <cstring>
 #include <vector>
 
 #include "base/checked.h"
@@ -178,12 +177,6 @@ UOp build_node(Op op, std::span<const Operand> operands, const Match& match) {
 
 std::string to_string(PatternNodes pattern) {
   return pattern_text(pattern);
-}
-
-std::string to_string(const Rule& rule) {
-  const char* slash = std::strrchr(rule.file, '/');
-  return cat(slash ? slash + 1 : rule.file, ":", rule.line, ": ", to_string(rule.left()), " -> ",
-             rule.code ? "code" : to_string(rule.right()));
 }
 
 bool match_in_order(PatternNodes nodes, const UOp& u, Match& match) {

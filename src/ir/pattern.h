@@ -1,4 +1,4 @@
-// Rewrite rules as data, written so that they read as the identity they apply:
+// Sides of rewrite rules as data, written so that they read as the identity they apply:
 //
 //     rule((i + c0) + c1,         i + (c0 + c1)),
 //     rule(i % c0,                i,                 lo(i) >= 0 && hi(i) < c0),
@@ -11,7 +11,7 @@
 // it fails where that overflows.  What needs code is a named function in place of the right side
 // (no node: it does not apply) or of the condition.
 //
-// Patterns and rules are literal types: tables of them are constexpr, with no static constructors.
+// Patterns are literal types: tables of them are constexpr, with no static constructors.
 #pragma once
 
 #include <array>
@@ -135,60 +135,6 @@ class Match {
   std::span<const Affine> facts_;
   std::array<const UOp*, kWildcards> bound_{};
 };
-
-// The patterns of all three sides stand together: most are short.
-class Rule {
- public:
-  static constexpr size_t kNodesMax = 28;
-
-  UOp (*code)(const Match&) = nullptr;   // instead of a right side, if not null
-  bool (*when)(const Match&) = nullptr;  // in addition to the condition, if not null
-  const char* file = nullptr;            // where the rule is written, for traces and failures
-  int line = 0;
-
-  constexpr Rule(PatternNodes left, PatternNodes right, PatternNodes condition, const char* in,
-                 int at)
-      : file(in), line(at) {
-    size_t count = 0;
-    for (const PatternNodes side : {left, right, condition})
-      for (const PatternNode& node : side) nodes_.at(count++) = node;  // too many: no constant
-    right_ = static_cast<uint8_t>(left.size());
-    condition_ = static_cast<uint8_t>(left.size() + right.size());
-    end_ = static_cast<uint8_t>(count);
-  }
-  constexpr PatternNodes left() const { return {nodes_.data(), right_}; }
-  constexpr PatternNodes right() const { return nodes(right_, condition_); }
-  constexpr PatternNodes condition() const { return nodes(condition_, end_); }
-
- private:
-  constexpr PatternNodes nodes(size_t begin, size_t end) const {
-    return PatternNodes(nodes_).subspan(begin, end - begin);
-  }
-
-  std::array<PatternNode, kNodesMax> nodes_{};
-  uint8_t right_ = 0, condition_ = 0, end_ = 0;  // where each side begins, and the last ends
-};
-
-// Functions rather than braces: gcc gives the line of the whole list for elements in braces.
-constexpr Rule rule(const Pattern& left, const Pattern& right, const Pattern& condition = 1,
-                    const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-  return {left, right, condition, file, line};
-}
-constexpr Rule rule(const Pattern& left, const Pattern& right, bool (*when)(const Match&),
-                    const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-  Rule made(left, right, Pattern(1), file, line);
-  made.when = when;
-  return made;
-}
-constexpr Rule rule(const Pattern& left, UOp (*code)(const Match&), const Pattern& condition = 1,
-                    const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-  Rule made(left, Pattern(0), condition, file, line);
-  made.code = code;
-  return made;
-}
-
-// "integers.cpp:12: (i + 0) -> i".
-std::string to_string(const Rule& rule);
 
 // Whether `left` matches `u` read in exactly this order of operands; binds wildcards.
 bool match_in_order(PatternNodes left, const UOp& u, Match& match);

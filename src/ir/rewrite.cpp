@@ -59,12 +59,12 @@ RuleSet::RuleSet(std::initializer_list<RuleTable> tables) {
   std::array<std::vector<Form>, kOpCount> by_op;
   size_t nodes = 0;
   for (const RuleTable& table : tables)
-    for (const Rule& rule : table.rules) {
+    for (const Rule& rule : table.rules()) {
       const PatternNode& root = rule.left().front();
       invariant(root.kind == PatternNode::Kind::Node, "the left side of a rule is an op");
       check_arities(rule.left());
       invariant(rule_count_ < kRulesMax, "a set has room for its rules");
-      rules_[rule_count_] = &rule;
+      rules_[rule_count_] = rule;
       tables_[rule_count_] = table.name;
       for (const Pattern& left : commuted_forms(rule.left())) {
         const std::span<const PatternNode> form = left.nodes();
@@ -133,7 +133,7 @@ void Rewriter::keep(RewriteStats& stats) {
   if (stats.rows.size() == count) return;
   stats.rows.assign(count, {});
   for (size_t i = 0; i < count; ++i) {
-    stats.rows[i].rule = rules_->rules()[i];
+    stats.rows[i].rule = &rules_->rules()[i];
     stats.rows[i].table = rules_->tables()[i];
   }
 }
@@ -185,7 +185,7 @@ void Rewriter::finish(const UOp& result) {
 
 RewriteStep Rewriter::step_of(uint32_t rule, const UOp& before, const UOp& after) const {
   if (rule == kFolding) return {nullptr, "", before, after};
-  return {rules_->rules_[rule], rules_->tables_[rule], before, after};
+  return {&rules_->rules_[rule], rules_->tables_[rule], before, after};
 }
 
 // One step of the frame on top; true when it is done.  A push invalidates `frame`.
@@ -231,7 +231,7 @@ bool Rewriter::step(Frame& frame) {
 }
 
 UOp Rewriter::try_form(const RuleSet::Form& form, const UOp& u, Match& match) const {
-  const Rule& rule = *rules_->rules_[form.rule];
+  const Rule& rule = rules_->rules_[form.rule];
   match.unbind_all();
   if (!match_in_order(rules_->left_of(form), u, match)) return {};
   const PatternNode& condition = rule.condition().front();

@@ -19,18 +19,9 @@
 #include <vector>
 
 #include "ir/node_map.h"
-#include "ir/pattern.h"
+#include "ir/rule_table.h"
 
 namespace tiny {
-
-// A table of rules and where they hold.
-struct RuleTable {
-  std::span<const Rule> rules;
-  const char* name;
-  // The rules assume that int64 arithmetic does not overflow: they are tried only where the
-  // operands are int64 scalars, and a pass that uses them promises that those are indices.
-  bool index_only = false;
-};
 
 // Tables composed in order and compiled into a dispatch on the root op; of several rules that match
 // the first is taken.  Owns no memory, so that a set that is built on first use and never destroyed
@@ -38,7 +29,7 @@ struct RuleTable {
 class RuleSet {
  public:
   RuleSet(std::initializer_list<RuleTable> tables);
-  std::span<const Rule* const> rules() const { return {rules_.data(), rule_count_}; }
+  std::span<const Rule> rules() const { return {rules_.data(), rule_count_}; }
   // The names of the tables that rules()[i] stand in.
   std::span<const char* const> tables() const { return {tables_.data(), rule_count_}; }
 
@@ -72,7 +63,7 @@ class RuleSet {
   }
 
   size_t rule_count_ = 0;
-  std::array<const Rule*, kRulesMax> rules_{};
+  std::array<Rule, kRulesMax> rules_{};
   std::array<const char*, kRulesMax> tables_{};
   std::array<uint16_t, kOpCount + 1> first_form_{};  // by op
   std::array<Form, kFormsMax> forms_{};

@@ -129,7 +129,7 @@ UOp steps_of_pow(const Match& m) {
 // Domain: every dtype that the op takes; the code looks which.
 // Progress: narrow operands become wide, transcendental ops and operations on bools become others.
 // clang-format off
-constexpr Rule kBools[] = {
+constexpr WrittenRule kBools[] = {
     rule(b + d,                             b | d),
     rule(b * d,                             b & d),
     rule(max(b, d),                         b | d),
@@ -143,7 +143,7 @@ constexpr Rule kBools[] = {
     rule(where(b, d, b),                    b & d),
 };
 
-constexpr Rule kSteps[] = {
+constexpr WrittenRule kSteps[] = {
     rule(exp(f),                            steps_of_exp),
     rule(unary(Op::Log, f),                 steps_of_log),
     rule(unary(Op::Tanh, f),                steps_of_tanh),
@@ -156,7 +156,7 @@ constexpr Rule kSteps[] = {
 };
 
 // Before the others, which leave no exponential.
-constexpr Rule kSums[] = {
+constexpr WrittenRule kSums[] = {
     rule(exp(f) + c0,                       sum_with_exp),
     rule(-exp(f) + c0,                      difference_with_exp),
 };
@@ -164,24 +164,24 @@ constexpr Rule kSums[] = {
 // Before the others, which compute bytes wide.
 constexpr Pattern clamped = min(max(f, c0), c1);
 constexpr Pattern clamped_integer = unary(Op::Cast, clamped);
-constexpr Rule kClamped[] = {
+constexpr WrittenRule kClamped[] = {
     rule(unary(Op::Cast, clamped),          bytes_of_clamped),
     rule(unary(Op::Cast, unary(Op::Cast, clamped_integer)), integer_of_clamped),
 };
 
 // Before all others, which take apart what says between which numbers a float lies.
-constexpr Rule kWhole[] = {
+constexpr WrittenRule kWhole[] = {
     rule(unary(Op::Cast, clamped_integer),      number_of_clamped),
     rule(unary(Op::Cast, clamped_integer + c2), number_of_moved),
     rule(unary(Op::Round, div(f, c0)),          rounded_finite_quotient),
 };
 
 // Before the others, for targets that have Scale.
-constexpr Rule kScalingSteps[] = {
+constexpr WrittenRule kScalingSteps[] = {
     rule(exp(f),                            exp_by_scaling),
 };
 
-constexpr Rule kNarrow[] = {
+constexpr WrittenRule kNarrow[] = {
     rule(unary(Op::Cast, x),                cast_through_wide),
     rule(!x,                                computed_wide),
     rule(unary(Op::Sqrt, x),                computed_wide),
@@ -220,7 +220,7 @@ constexpr Rule kNarrow[] = {
 };
 
 // After the others, which see through the signs of their operands.
-constexpr Rule kNarrowBits[] = {
+constexpr WrittenRule kNarrowBits[] = {
     rule(-x,                                sign_of_narrow),
     rule(abs(x),                            sign_of_narrow),
     rule(where(b, x, y),                    choice_of_narrow),
@@ -232,27 +232,27 @@ constexpr Rule kNarrowBits[] = {
 // clang-format on
 
 const RuleSet& arithmetic_rules() {
-  static const RuleSet set{
-      {kBools, "bools"}, {kNarrow, "narrow types"}, {kSteps, "transcendentals"}};
+  static const RuleSet set{rule_table<kBools>("bools"), rule_table<kNarrow>("narrow types"),
+                           rule_table<kSteps>("transcendentals")};
   return set;
 }
 const RuleSet& scaling_rules() {
-  static const RuleSet set{{kBools, "bools"},
-                           {kNarrow, "narrow types"},
-                           {kScalingSteps, "exponentials"},
-                           {kSteps, "transcendentals"}};
+  static const RuleSet set{rule_table<kBools>("bools"), rule_table<kNarrow>("narrow types"),
+                           rule_table<kScalingSteps>("exponentials"),
+                           rule_table<kSteps>("transcendentals")};
   return set;
 }
 const RuleSet& whole_rules() {
-  static const RuleSet set{{kClamped, "bytes that are clamped"}, {kWhole, "whole floats"}};
+  static const RuleSet set{rule_table<kClamped>("bytes that are clamped"),
+                           rule_table<kWhole>("whole floats")};
   return set;
 }
 const RuleSet& first_rules() {
-  static const RuleSet set{{kSums, "sums with exponentials"}};
+  static const RuleSet set{rule_table<kSums>("sums with exponentials")};
   return set;
 }
 const RuleSet& bit_rules() {
-  static const RuleSet set{{kNarrowBits, "bits of narrow types"}};
+  static const RuleSet set{rule_table<kNarrowBits>("bits of narrow types")};
   return set;
 }
 
@@ -279,7 +279,7 @@ bool stays(const UOp& u) {
 }  // namespace
 
 RuleTable bool_rules() {
-  return {kBools, "bools"};
+  return rule_table<kBools>("bools");
 }
 
 std::vector<UOp> decompose(std::span<const UOp> roots, bool scales) {

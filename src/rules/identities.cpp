@@ -88,7 +88,7 @@ UOp steps_again(const Match& m) {
 // -0.0), x * 0 is not 0, a NaN is unequal to itself.
 // Progress: every rule removes a node, or turns a division into a multiplication.
 // clang-format off
-constexpr Rule kIdentities[] = {
+constexpr WrittenRule kIdentities[] = {
     rule(f + -0.0,                          f),
     rule(x * 1,                             x),
     rule(f * -1,                            -f),
@@ -138,7 +138,7 @@ constexpr Rule kIdentities[] = {
 }  // namespace
 
 RuleTable identities() {
-  return {kIdentities, "identities"};
+  return rule_table<kIdentities>("identities");
 }
 
 }  // namespace tiny

@@ -61,7 +61,7 @@ UOp in_steps(const Match& m) {
 }
 
 // Domain: int32.  Progress: the division goes.
-constexpr Rule kQuotients[] = {
+constexpr WrittenRule kQuotients[] = {
     rule(i / j, in_steps),
     rule(i % j, in_steps),
     rule(trunc_div(i, j), in_steps),
@@ -73,7 +73,7 @@ constexpr Rule kQuotients[] = {
 std::vector<UOp> divide_in_floats(std::span<const UOp> roots) {
   const auto divides = [](const UOp& u) { return is_division(u.op()) && u.dtype() == kInt32; };
   if (std::ranges::none_of(topological(roots), divides)) return {roots.begin(), roots.end()};
-  static const RuleSet set{{kQuotients, "integer quotients"}};
+  static const RuleSet set{rule_table<kQuotients>("integer quotients")};
   Rewriter rewriter(set);
   std::vector<UOp> done;
   for (const UOp& root : roots) done.push_back(rewriter(root));

@@ -14,7 +14,7 @@ bool is_bool(const Match& m) {
 // clang-format off
 // Rules of ints and bools that hold in arithmetic modulo 2^n: data may use them.
 // Progress: every rule removes a node, folds a constant, or moves one outwards.
-constexpr Rule kIntegers[] = {
+constexpr WrittenRule kIntegers[] = {
     rule(i + 0,                             i),
     rule(i * 0,                             0),
     rule(i * -1,                            -i),
@@ -137,7 +137,7 @@ constexpr Rule kIntegers[] = {
 // last (ir/affine.h); a comparison has its positive terms left and its negative ones right.
 // Progress: sums and comparisons reach their form in one step; every other rule removes a division
 // or modulo, makes one of a smaller divisor or of fewer terms, or drops a node.
-constexpr Rule kIndices[] = {
+constexpr WrittenRule kIndices[] = {
     // Known ranges.
     rule(i / c0,                            0,                      lo(i) >= 0 && hi(i) < c0),
     rule(i % c0,                            i,                      lo(i) >= 0 && hi(i) < c0),
@@ -177,10 +177,10 @@ constexpr Rule kIndices[] = {
 }  // namespace
 
 RuleTable integer_rules() {
-  return {kIntegers, "integers"};
+  return rule_table<kIntegers>("integers");
 }
 RuleTable index_rules() {
-  return {kIndices, "indices", true};
+  return rule_table<kIndices>("indices", true);
 }
 
 }  // namespace tiny

@@ -12,7 +12,7 @@ namespace {
 using namespace pattern_words;
 
 // clang-format off
-constexpr Rule kSums[] = {
+constexpr WrittenRule kSums[] = {
     rule(x + 0,                 x),
     rule((i + c0) + c1,         i + (c0 + c1)),
     rule(i + i,                 i * 2),
@@ -20,15 +20,15 @@ constexpr Rule kSums[] = {
     rule(i % c0,                i,              lo(i) >= 0 && hi(i) < c0),
 };
 // clang-format on
-constexpr Rule kPingPong[] = {
+constexpr WrittenRule kPingPong[] = {
     rule(i - j, -(j - i)),
     rule(-(i - j), j - i),
     rule(i* j, j* i, [](const Match&) { return true; }),
 };
-constexpr Rule kGrowing[] = {rule(max(i, j), max(i, j) + 1)};
+constexpr WrittenRule kGrowing[] = {rule(max(i, j), max(i, j) + 1)};
 
 const RuleSet& sums() {
-  static const RuleSet set{{kSums, "sums"}};
+  static const RuleSet set{rule_table<kSums>("sums")};
   return set;
 }
 
@@ -40,7 +40,7 @@ UOp raw(Op op, UOp a, UOp b) {
 TEST(Pattern, ReadsAsAlgebra) {
   EXPECT_EQ(to_string((i + c0) + c1), "((i + c0) + c1)");
   EXPECT_EQ(to_string(where(!b, f * -0.5, max(x, 1))), "where(not(b), (f * -0.5), max(x, 1))");
-  EXPECT_EQ(to_string(kSums[1]).substr(0, 17), "rewrite_test.cpp:");
+  EXPECT_EQ(to_string(rule_table<kSums>("sums").rules()[1]).substr(0, 17), "rewrite_test.cpp:");
   EXPECT_NE(kSums[0].line, kSums[1].line);
 }
 
@@ -182,26 +182,26 @@ TEST(Rewrite, SharedNodesAreRewrittenOnce) {
 TEST(Rewrite, RulesThatDoNotEndAreNamed) {
   Graph g;
   const UOp n = g.variable("n", 0, 9), m = g.variable("m", 0, 9);
-  const auto expect_named = [&](std::span<const Rule> rules, const UOp& e, const char* name) {
-    const RuleSet set{{rules, "planted"}};
+  const auto expect_named = [&](const RuleTable& rules, const UOp& e, const char* name) {
+    const RuleSet set{rules};
     testing::expect_failure(testing::failure_of([&] { rewrite(e, set); }), Status::Internal,
                             {name});
   };
-  expect_named(kPingPong, raw(Op::Mul, n, m), "rewrite_test.cpp:");
-  expect_named(kGrowing, raw(Op::Max, n, m), "max(i, j) -> (max(i, j) + 1)");
+  expect_named(rule_table<kPingPong>("planted"), raw(Op::Mul, n, m), "rewrite_test.cpp:");
+  expect_named(rule_table<kGrowing>("planted"), raw(Op::Max, n, m), "max(i, j) -> (max(i, j) + 1)");
 }
 
 TEST(Rewrite, ARuleMustKeepTheDtype) {
-  static constexpr Rule kWrong[] = {rule(i < j, i)};
+  static constexpr WrittenRule kWrong[] = {rule(i < j, i)};
   Graph g;
   const UOp n = g.variable("n", 0, 9), m = g.variable("m", 0, 9);
-  const RuleSet set{{kWrong, "planted"}};
+  const RuleSet set{rule_table<kWrong>("planted")};
   EXPECT_THROW(rewrite(raw(Op::Less, n, m), set), Error);
 }
 
 TEST(Rewrite, IndexTablesLeaveOtherDtypesAlone) {
   Graph g;
-  const RuleSet set{{kSums, "sums", true}};
+  const RuleSet set{rule_table<kSums>("sums", true)};
   const UOp n = g.variable("n", 0, 9), n32 = cast(n, kInt32);
   EXPECT_EQ(rewrite(raw(Op::Add, n, n), set), n * 2);
   EXPECT_EQ(rewrite(raw(Op::Add, n32, n32), set), raw(Op::Add, n32, n32));

@@ -446,7 +446,7 @@ TEST(Decompositions, RootsShareWhatTheyHaveInCommon) {
 
 TEST(Decompositions, BoolRulesHold) {
   uint32_t seed = 1;
-  for (const Rule& r : bool_rules().rules) {
+  for (const Rule& r : bool_rules().rules()) {
     const FuzzResult result = RuleFuzzer(r, false, seed++).run(50, 5000);
     EXPECT_TRUE(result.failure.empty()) << result.failure;
     EXPECT_GE(result.hits, 20) << to_string(r);

@@ -14,7 +14,7 @@ constexpr int kHitFloor = 40;   // a rule that applies less often is not tested
 
 void expect_true(const RuleTable& table) {
   uint32_t seed = 1;
-  for (const Rule& r : table.rules) {
+  for (const Rule& r : table.rules()) {
     const FuzzResult result = RuleFuzzer(r, table.index_only, seed++).run(kHits, kTrials);
     EXPECT_TRUE(result.failure.empty()) << result.failure;
     EXPECT_GE(result.hits, kHitFloor)
@@ -33,7 +33,7 @@ TEST(RuleFuzz, IndexRulesHold) {
 }
 
 // clang-format off
-constexpr Rule kFalse[] = {
+constexpr WrittenRule kFalse[] = {
     rule(x * 0,                         0),                             // nan, inf
     rule(f + 0.0,                       f),                             // -0.0
     rule(f + (-f),                      0),                             // inf
@@ -50,7 +50,7 @@ constexpr Rule kFalse[] = {
     rule(i / i,                         1),                             // 0 // 0
     rule(where(b, x, y),                where(!b, x, y)),
 };
-constexpr Rule kFalseOfIndices[] = {
+constexpr WrittenRule kFalseOfIndices[] = {
     rule((i % c0) % c1,                 i % c1,                 c0 > 0 && c1 > 0),
     rule((i / c0) / c1,                 i / (c0 * c1),          c0 * c1 > 0),       // both negative
     rule(i / c0,                        0,                      lo(i) >= 0 && hi(i) <= c0),
@@ -64,9 +64,9 @@ constexpr Rule kFalseOfIndices[] = {
 // clang-format on
 
 TEST(RuleFuzz, FalseRulesAreRejected) {
-  for (const Rule& r : kFalse)
+  for (const Rule& r : rule_table<kFalse>("false").rules())
     EXPECT_FALSE(RuleFuzzer(r, false, 7).run(kHits, kTrials).failure.empty()) << to_string(r);
-  for (const Rule& r : kFalseOfIndices)
+  for (const Rule& r : rule_table<kFalseOfIndices>("false of indices").rules())
     EXPECT_FALSE(RuleFuzzer(r, true, 7).run(kHits, kTrials).failure.empty()) << to_string(r);
 }
 
