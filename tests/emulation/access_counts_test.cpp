@@ -14,6 +14,7 @@
 #include "schedule/schedule.h"
 #include "tensor/activation.h"
 #include "tensor/elementwise.h"
+#include "tensor/matmul.h"
 #include "tensor/movement.h"
 #include "tensor/normalization.h"
 #include "tensor/program.h"
@@ -145,6 +146,16 @@ TEST_F(ChosenKernels, RowsAreWholeSectorsAndMeetNoBank) {
   }
   expect_least(counts_of(softmax(input({4096, 1024}, kBFloat16), 1))[0]);
   expect_least(counts_of(sum(input({512, 4096}), {0}))[0]);
+}
+
+// Lines of operands that four warps multiply at once: of 128 rows and 256 columns, whose steps lie
+// side by side, the columns' pieces are stored in all banks; eight warps have too few rows for it.
+TEST_F(ChosenKernels, WideProductsStoreTheirOperandsInAllBanks) {
+  const Tensor columns = permute(input({2048, 512}, kBFloat16), {1, 0});
+  const AccessCounts counts = counts_of(matmul(input({2048, 512}, kBFloat16), columns))[0];
+  const AccessCounts::Totals turns = counts.shared_turns();
+  EXPECT_GT(turns.least, 0u);
+  EXPECT_LE(3 * turns.asked, 4 * turns.least) << counts.wasteful(true);
 }
 
 }  // namespace
