@@ -158,6 +158,9 @@ inline constexpr int64_t kMatrixLine = 128;
 inline constexpr int64_t kLineElements = 64;                          // of 16 bits
 inline constexpr int64_t kLinesOfBlock = 8;                           // whose pieces change places
 inline constexpr int64_t kMatrixBlock = kMatrixLine * kLinesOfBlock;  // begins at a multiple of it
+// What a group shares has so many rooms where a step leaves its products under way in the next one:
+// one they read, one that is read next, and one that is filled.
+inline constexpr int64_t kRoomsOfProducts = 3;
 // Of Mma's imm: which operand is turned.
 inline constexpr int64_t kTurnedA = 1;
 inline constexpr int64_t kTurnedB = 2;

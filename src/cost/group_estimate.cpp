@@ -112,16 +112,18 @@ class GroupEstimator {
     // Words of one step are half as many in the same time.
     const double each =
         static_cast<double>(row.m * row.n * row.k) * 2 / static_cast<double>(row.steps);
-    if (row.shares_operands()) return multiply_shared(term, row, n);
+    if (row.shares_operands()) return multiply_shared(term, row, n, rooms_of(set));
     all_.products += groups_ * warps_ * n * each;
     for (const UOp& operand : {term.src(0), term.src(1)}) operands_.push_back(operand);
   }
   // Both operands are read whole for each product of several warps.
-  void multiply_shared(const UOp& term, const MatrixRow& row, double n) {
+  void multiply_shared(const UOp& term, const MatrixRow& row, double n, double rooms) {
     const double products = groups_ * warps_ / static_cast<double>(row.warps) * n;
     const auto rows = static_cast<double>(row.m * row.warps), columns = static_cast<double>(row.n);
     const double element = kWord / static_cast<double>(row.steps);
-    all_.wide_products += products * rows * columns * static_cast<double>(row.k);
+    const double all = products * rows * columns * static_cast<double>(row.k);
+    all_.wide_products += all;
+    if (rooms < static_cast<double>(kRoomsOfProducts)) all_.waited_products += all;
     all_.shared_turns += products * (rows + columns) * static_cast<double>(row.k) * element /
                          (kWord * machine_.group.banks);
     for (const UOp& operand : {term.src(0), term.src(1)}) operands_.push_back(operand);
@@ -212,6 +214,8 @@ class GroupEstimator {
     Param& param = all_.params[a.node.src(0).int_arg()];
     param.all = std::max(param.all, std::max(a.elements, 1.0) * element);
     param.moved += bytes;
+    for (size_t i = 0; i < a.strides.size(); ++i)
+      if (a.strides[i] != 0 && kernel_.ranges[i].kind == RangeKind::Thread) param.groups |= bit(i);
     // What is copied ahead is under way in all rooms but one.
     if (!a.store) thread_.waits += product(set & loops_) / kAhead / rooms_of(set) + 1;
   }
@@ -323,18 +327,42 @@ class GroupEstimator {
     return std::max(n, 1.0);
   }
 
-  // Bytes that memory gives: each parameter once, and what is read again where the groups that run
-  // at a time together hold more than the cache.
+  // Bytes that memory gives.  Groups that run at a time are about at the same step: what several
+  // of them read comes once.  What one reads again later is there if all that these groups read
+  // stays in the cache, what later groups read again if all of it does.
   double memory_bytes(double at_a_time) const {
-    double all = 0, again = 0;
+    const double usable = kUsable * static_cast<double>(machine_.l2_bytes);
+    double once = 0, held = 0;
     for (const auto& [number, param] : all_.params) {
-      const double once = std::min(param.all, param.moved);
-      all += once;
-      again += param.moved - once;
+      once += param.once();
+      held += param.once() * part_of(param.groups, at_a_time);
     }
-    const double held = all * std::min(at_a_time / groups_, 1.0);
-    const bool stays = std::min(all, held) <= kUsable * static_cast<double>(machine_.l2_bytes);
-    return stays ? all : all + again;
+    if (once <= usable) return once;
+    double all = 0;
+    for (const auto& [number, param] : all_.params) {
+      const double own = param.once() / product(param.groups);
+      const double again = held <= usable ? 1 : std::max(param.moved / groups_ / own, 1.0);
+      const double turns = std::max(groups_ / at_a_time, 1.0);
+      const double in_turns = turns * part_of(param.groups, at_a_time) * param.once() * again;
+      all += std::clamp(in_turns, param.once(), std::max(param.moved, param.once()));
+    }
+    return all;
+  }
+  // Of what groups have one by one along these ranges, the part that so many of them have, which
+  // begin one after the other.
+  double part_of(RangeSet ranges, double groups) const {
+    double part = 1;
+    for (size_t i = thread_ranges(kernel_); i-- > 0;) {
+      if (ranges & bit(i)) part *= std::min(groups / extent(i), 1.0);
+      groups = std::max(groups / extent(i), 1.0);
+    }
+    return part;
+  }
+
+  // Of one group, of these products of all.
+  double product_seconds(double products) const {
+    if (products == 0) return 0;
+    return products / groups_ * machine_.cores / machine_.of_groups.wide_matrix_rate;
   }
 
   Estimate sum() {
@@ -358,17 +386,15 @@ class GroupEstimator {
         most * lanes * thread_.arithmetic * processors / machine_.fma_rate / 2;
     if (all_.products > 0)
       at(Resource::Arithmetic) += all_.products / groups_ * most * processors / rates.matrix_rate;
-    if (all_.wide_products > 0)
-      at(Resource::Arithmetic) +=
-          all_.wide_products / groups_ * most * processors / rates.wide_matrix_rate;
+    at(Resource::Arithmetic) += most * product_seconds(all_.wide_products);
     at(Resource::Loads) = all_.shared_turns / groups_ * most * machine_.group.banks /
                           rates.shared_words / rates.clock;
     at(Resource::Level2) = all_.level2 / machine_.l2_bandwidth * processors / busy;
     at(Resource::Memory) = memory_bytes(held * processors) / machine_.memory_bandwidth /
                            std::min(1.0, kPulled * busy / processors);
-    const double chain = thread_.waits * rates.memory_seconds +
-                         thread_.barriers * rates.barrier_seconds +
-                         thread_.instructions * kIssueLatency / rates.clock;
+    const double chain =
+        thread_.waits * rates.memory_seconds + thread_.barriers * rates.barrier_seconds +
+        thread_.instructions * kIssueLatency / rates.clock + product_seconds(all_.waited_products);
     at(Resource::Chain) = std::ceil(most / held) * chain;
     out.copies = static_cast<int64_t>(std::min(thread_.copies, kCounted));
     out.code = static_cast<int64_t>(std::min(thread_.instructions, kCounted));
@@ -379,8 +405,11 @@ class GroupEstimator {
   }
 
   struct Param {
-    double all = 0;    // bytes that are touched
-    double moved = 0;  // by sectors, each time
+    double all = 0;       // bytes that are touched
+    double moved = 0;     // by sectors, each time
+    RangeSet groups = 0;  // launched ranges in which they differ
+
+    double once() const { return std::min(all, moved); }
   };
 
   // What a thread does.
@@ -392,10 +421,11 @@ class GroupEstimator {
   };
   // What all groups move.
   struct OfAll {
-    double level2 = 0;         // bytes
-    double shared_turns = 0;   // of warps, for words of shared memory
-    double products = 0;       // of matrices: multiply-adds of 16 bits
-    double wide_products = 0;  // the same, of several warps
+    double level2 = 0;           // bytes
+    double shared_turns = 0;     // of warps, for words of shared memory
+    double products = 0;         // of matrices: multiply-adds of 16 bits
+    double wide_products = 0;    // the same, of several warps
+    double waited_products = 0;  // of these, with which each step ends
     std::map<int64_t, Param> params;
   };
 

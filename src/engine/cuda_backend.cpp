@@ -14,27 +14,53 @@ namespace {
 
 constexpr int64_t kBufferAlignment = 256;  // Device::allocate
 
-// Limits are the driver's words; what things take on it nobody has measured: rates are those of the
-// one that is described.
+// The version of PTX that a driver's assembler knows, as 10 * major + minor (PTX ISA, "Release
+// Notes": CUDA 11.4 has 7.4, 12.0 8.0, 12.5 and 12.6 both 8.5, 13.0 9.0).
+int ptx_of_driver(int version) {
+  const int major = version / 1000, minor = version % 1000 / 10;
+  return 10 * (major - 4) + (major == 12 && minor > 5 ? minor - 1 : minor);
+}
+
+PtxTarget target_of(const CudaFacts& facts) {
+  PtxTarget target = ptx_target(facts.compute, ptx_of_driver(facts.driver_version));
+  target.parameter_alignment = kCudaAlignment;
+  return target;
+}
+
+template <class T, class From>
+void take(T& to, From said) {
+  if (said > 0) to = static_cast<T>(said);
+}
+
+// Limits are the driver's words, and so are clocks and the width of memory; what steps take on it
+// nobody has measured: they take the cycles of the one that is described.
 Machine machine_of(const CudaFacts& facts, const PtxTarget& target, const Flags& flags) {
-  const GroupMachine& described = *find_group_machine("h100");
+  constexpr int kHopper = 90;
+  const GroupMachine& described = *find_group_machine(facts.compute >= kHopper ? "h100" : "a100");
   Machine machine(generic_target(described.limits.access_bytes));
   imitate(described, machine);
   machine.name = cat("cuda ", target.name, " ", facts.name, ", driver ", facts.driver_version);
   machine.cores = facts.multiprocessors;
-  machine.l2_bytes = machine.l3_bytes = facts.l2_bytes;
+  take(machine.l2_bytes, facts.l2_bytes);
+  machine.l3_bytes = machine.l2_bytes;
   machine.group.threads = std::min(machine.group.threads, facts.group_threads);
   machine.group.shared_bytes = std::min(machine.group.shared_bytes, facts.shared_bytes);
   machine.group.argument_alignment = kCudaAlignment;
-  machine.group.matrices = matrices_of(target.compute, flags.tf32 != 0);
+  machine.group.matrices = matrices_of(target, flags.tf32 != 0);
+  GroupRates& rates = machine.of_groups;
+  take(rates.threads, facts.resident_threads);
+  take(rates.groups, facts.resident_groups);
+  take(rates.registers, facts.registers);
+  take(rates.shared_bytes, facts.resident_shared_bytes);
+  take(rates.clock, facts.clock);
+  take(machine.memory_bandwidth, facts.memory_bandwidth);
+  const double times =
+      rates.clock * machine.cores / (described.rates.of_groups.clock * described.processors);
+  for (double* rate : {&machine.fma_rate, &machine.l2_bandwidth, &machine.l3_bandwidth,
+                       &rates.matrix_rate, &rates.wide_matrix_rate})
+    *rate *= times;
   machine.arena = {.alignment = kBufferAlignment, .page_bytes = 0, .margin = 0};
   return machine;
-}
-
-PtxTarget target_of(const CudaFacts& facts) {
-  PtxTarget target = ptx_target(facts.compute);
-  target.parameter_alignment = kCudaAlignment;
-  return target;
 }
 
 class CudaBackend : public Backend {

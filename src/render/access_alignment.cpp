@@ -172,6 +172,7 @@ AccessAlignment::AccessAlignment(const LinearProgram& program) {
     if (op.op == Op::Load || op.op == Op::Store) alignment_[id] = analysis.of_access(op);
     if (op.op == Op::CopyAsync) alignment_[id] = analysis.of_copy(op);
     known.push_back(analysis.of(op));
+    factor_.push_back(static_cast<int64_t>(factor_of(known.back())));
   }
 }
 

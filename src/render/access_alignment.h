@@ -25,8 +25,11 @@ class AccessAlignment {
   // multiple of.  Of one with an index for each lane: those of its element.
   int64_t of(LinearId access) const { return alignment_[access]; }
 
+  // The power of two that every lane of an integer, or an address, is a multiple of.
+  int64_t factor(LinearId value) const { return factor_[value]; }
+
  private:
-  std::vector<int64_t> alignment_;
+  std::vector<int64_t> alignment_, factor_;
 };
 
 // Of a Load or Store of adjacent lanes without a mask: into accesses of how many bytes it is best

@@ -15,11 +15,15 @@ bool has_ptx_renderer() {
   return false;
 }
 
-PtxTarget ptx_target(int) {
+PtxTarget ptx_target(int, int) {
   refuse();
 }
 
 PtxTarget ptx_target(const std::string&) {
+  refuse();
+}
+
+MatrixSet matrices_of(const PtxTarget&, bool) {
   refuse();
 }
 

@@ -14,6 +14,9 @@ namespace tiny::cuda {
 
 namespace tiny::emulation {
 
+// What the device is (fake_cuda.cpp).
+int attribute_of(cuda::Attribute which);
+
 struct FakeCall {
   enum class Needs : uint8_t { Nothing, Driver, Context };
   FakeCall(const char* symbol, Needs needs)

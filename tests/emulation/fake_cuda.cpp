@@ -62,36 +62,72 @@ uint64_t memory_of_device() {
   return static_cast<uint64_t>(setting("FAKE_CUDA_MEMORY", kDefaultMemory));
 }
 
-// As an H100 has them.
-int attribute_of(Attribute which) {
-  const auto compute = static_cast<int>(setting("FAKE_CUDA_COMPUTE", kDefaultCompute));
+// Of products, by compute capability, as their drivers say: T4, A100, A10, L4, H200, B200, and an
+// RTX 5090.
+struct Attributes {
+  int compute, multiprocessors, shared_optin, shared, threads, groups, l2_bytes, kilohertz,
+      memory_kilohertz, bus_bits;
+};
+constexpr Attributes kProducts[] = {
+    {75, 40, 64 << 10, 64 << 10, 1024, 16, 4 << 20, 1590000, 5001000, 256},
+    {80, 108, 163 << 10, 164 << 10, 2048, 32, 40 << 20, 1410000, 1215000, 5120},
+    {86, 72, 99 << 10, 100 << 10, 1536, 16, 6 << 20, 1695000, 6251000, 384},
+    {89, 58, 99 << 10, 100 << 10, 1536, 24, 48 << 20, 2040000, 6251000, 192},
+    {90, 132, 227 << 10, 228 << 10, 2048, 32, 50 << 20, 1980000, 3201000, 6144},
+    {100, 148, 227 << 10, 228 << 10, 2048, 32, 126 << 20, 1965000, 3996000, 8192},
+    {120, 170, 99 << 10, 100 << 10, 1536, 24, 96 << 20, 2407000, 14001000, 512},
+};
+
+int compute_of_device() {
+  return static_cast<int>(setting("FAKE_CUDA_COMPUTE", kDefaultCompute));
+}
+// The nearest that is not newer.
+const Attributes& attributes() {
+  const Attributes* found = &kProducts[0];
+  for (const Attributes& product : kProducts)
+    if (product.compute <= compute_of_device()) found = &product;
+  return *found;
+}
+
+}  // namespace
+
+int tiny::emulation::attribute_of(Attribute which) {
+  const Attributes& of = attributes();
   switch (which) {
     case kMaxThreadsPerBlock:
       return 1024;
     case kMaxSharedMemoryPerBlock:
       return 48 << 10;
     case kMaxSharedMemoryPerBlockOptin:
-      return 227 << 10;
+      return of.shared_optin;
+    case kMaxSharedMemoryPerMultiprocessor:
+      return of.shared;
     case kMultiprocessorCount:
-      return 132;
+      return of.multiprocessors;
     case kL2CacheSize:
-      return 50 << 20;
+      return of.l2_bytes;
     case kMaxThreadsPerMultiprocessor:
-      return 2048;
+      return of.threads;
+    case kMaxBlocksPerMultiprocessor:
+      return of.groups;
+    case kMaxRegistersPerMultiprocessor:
+      return 65536;
     case kClockRate:
-      return 1980000;
+      return of.kilohertz;
     case kMemoryClockRate:
-      return 2619000;
+      return of.memory_kilohertz;
     case kGlobalMemoryBusWidth:
-      return 5120;
+      return of.bus_bits;
     case kComputeCapabilityMajor:
-      return compute / 10;
+      return compute_of_device() / 10;
     case kComputeCapabilityMinor:
-      return compute % 10;
+      return compute_of_device() % 10;
     default:
       return -1;
   }
 }
+
+namespace {
 
 // A copy or a fill, late.
 Result give(FakeCall& call, CUstream_st* stream, std::function<void(FakeDriver&)> work) {

@@ -8,7 +8,7 @@
 //
 //   FAKE_CUDA_DEVICES   how many there are; 1
 //   FAKE_CUDA_VERSION   of the driver; 12080
-//   FAKE_CUDA_COMPUTE   the capability; 90
+//   FAKE_CUDA_COMPUTE   the capability; 90.  What else the device has is that of a product of it
 //   FAKE_CUDA_MEMORY    bytes that each has; 2 GB
 //   FAKE_CUDA_PEERS     0: devices do not reach each other's memory
 //   FAKE_CUDA_SEED      of the order in which groups, warps and nodes of graphs run

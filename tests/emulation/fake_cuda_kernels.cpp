@@ -14,12 +14,18 @@ namespace {
 
 constexpr std::string_view kCubinMark = "EMULATED CUBIN\n", kUnitMark = "EMULATED UNIT\n";
 constexpr unsigned kThreadsMax = 1024, kGridMax = 65535;  // of a block; of a grid's y and z
-constexpr uint32_t kSharedMax = 227 << 10, kSharedUnasked = 48 << 10;
+constexpr uint32_t kSharedUnasked = 48 << 10;
 
-// The newest PTX of a driver: CUDA 11.0 brought 7.0, 12.0 brought 8.0, 13.0 brought 9.0.
+uint32_t shared_most() {
+  return static_cast<uint32_t>(attribute_of(kMaxSharedMemoryPerBlockOptin));
+}
+
+// The newest PTX of a driver: CUDA 11.0 brought 7.0, 12.0 brought 8.0, 13.0 brought 9.0; 12.6
+// brought nothing.
 uint32_t ptx_version_max() {
   const int64_t version = setting("FAKE_CUDA_VERSION", 12080);
-  return static_cast<uint32_t>((version / 1000 - 4) * 10 + version % 1000 / 10);
+  const int64_t missed = version >= 12060 && version < 13000 ? 1 : 0;
+  return static_cast<uint32_t>((version / 1000 - 4) * 10 + version % 1000 / 10 - missed);
 }
 
 void say(LinkOption* options, void** values, unsigned count, const std::string& words) {
@@ -90,7 +96,7 @@ Result check_geometry(const CUfunc_st& f, const KernelLaunch& launch) {
   }
   const uint32_t shared = e.shared_bytes + launch.dynamic_shared;
   const auto asked = static_cast<uint32_t>(f.dynamic_shared_max);
-  if (launch.dynamic_shared > std::max(asked, kSharedUnasked) || shared > kSharedMax)
+  if (launch.dynamic_shared > std::max(asked, kSharedUnasked) || shared > shared_most())
     return kInvalidValue;
   return kSuccess;
 }
@@ -225,7 +231,7 @@ Result cuFuncSetAttribute(CUfunc_st* function, FunctionAttribute which, int valu
   if (call.result != kSuccess) return call.result;
   if (!is_known(call.driver, function, call.context())) return kInvalidHandle;
   if (which != kMaxDynamicSharedSizeBytes || value < 0 ||
-      static_cast<uint32_t>(value) + function->entry->shared_bytes > kSharedMax)
+      static_cast<uint32_t>(value) + function->entry->shared_bytes > shared_most())
     return kInvalidValue;
   function->dynamic_shared_max = value;
   return kSuccess;

@@ -37,7 +37,8 @@ class Launched {
   void add_variable(int64_t value) { arguments_.push_back(static_cast<uint64_t>(value)); }
 
   // In so many blocks, each of `piece` steps.
-  void run(int64_t begin, int64_t end, int64_t piece, uint32_t blocks, uint64_t seed) {
+  void run(int64_t begin, int64_t end, int64_t piece, uint32_t blocks, uint64_t seed,
+           AccessCounts* counts = nullptr) {
     const uint64_t status = memory_.allocate(kStatusBytes, 0, kLaunchRoom);
     std::memset(at(status, kStatusBytes), 0, kStatusBytes);
     for (const int64_t last : {begin, end, piece}) add_variable(last);
@@ -52,6 +53,7 @@ class Launched {
     std::memcpy(launch.parameters.data(), arguments_.data(), launch.parameters.size());
     Machine machine(memory_, 0, seed);
     machine.set_most_instructions(kMostInstructions);
+    machine.set_counts(counts);
     machine.run(launch);
     for (const Copied& b : buffers_) std::memcpy(b.host, at(b.address, b.bytes), b.bytes);
     uint32_t check = 0;

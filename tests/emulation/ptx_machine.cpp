@@ -126,6 +126,7 @@ void Machine::run_group() {
     if (instructions_ - instructions_begin_ > instructions_most_)
       throw Fault(Fault::Of::Time, "the kernel " + entry().name + " does not come to its end");
   }
+  if (counts_) counts_->end_group();
 }
 
 // One turn for each thread, and mostly some more: warps run at different speeds.
@@ -327,6 +328,10 @@ void Machine::begin_copy(const Instruction& i, const Thread::Copied& copy, Threa
     throw Fault(Fault::Of::Misaligned,
                 "a copy that is not aligned to its bytes, at " + place_of(i, thread));
   shared_.begin_copy(copy.to, copy.bytes, {thread.index, i.line});
+  if (counts_) {
+    counts_->add(i, thread.index, true, copy.to, copy.bytes);
+    counts_->add(i, thread.index, false, copy.from, copy.valid);
+  }
   thread.copies.push_back(copy);
 }
 
@@ -361,6 +366,8 @@ std::byte* Machine::resolve(const Instruction& i, uint64_t address, uint32_t byt
     if (space == Space::Local) address -= kLocalWindow;
     if (space == Space::Shared) address -= kSharedWindow;
   }
+  if (counts_ && space != Space::Local)
+    counts_->add(i, thread.index, space == Space::Shared, address, bytes);
   if (space == Space::Shared) return shared_.access(address, bytes, how, {thread.index, i.line});
   if (space == Space::Local) {
     if (address <= entry().local_bytes && bytes <= entry().local_bytes - address)

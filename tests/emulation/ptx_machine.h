@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/emulation/access_counts.h"
 #include "tests/emulation/memory_model.h"
 #include "tests/emulation/ptx_program.h"
 
@@ -85,6 +86,8 @@ class Machine {
   uint64_t instructions() const { return instructions_; }
   // Of one launch; beyond it is a Fault.
   void set_most_instructions(uint64_t most) { instructions_most_ = most; }
+  // Accesses to global and shared memory from now on are counted there.
+  void set_counts(AccessCounts* counts) { counts_ = counts; }
 
   // Where an access goes; throws a Fault.
   std::byte* resolve(const Instruction& i, uint64_t address, uint32_t bytes, Access how,
@@ -124,6 +127,7 @@ class Machine {
   const int device_;
   std::mt19937_64 random_;
   const KernelLaunch* launch_ = nullptr;
+  AccessCounts* counts_ = nullptr;
   SharedMemory shared_;
   std::vector<Thread> threads_;
   std::vector<uint64_t> slots_;

@@ -27,6 +27,20 @@ void expect_right(const Product& p, const std::string& options, uint64_t seed = 
   EXPECT_EQ(emulation_fails(g, p, seed, kTarget), "") << options;
 }
 
+tiny::Machine hopper() {
+  const GroupMachine& described = *find_group_machine("h100");
+  tiny::Machine machine(generic_target(described.limits.access_bytes));
+  imitate(described, machine);
+  machine.group.argument_alignment = 256;
+  machine.group.matrices = matrices_of(described.compute, false);
+  return machine;
+}
+
+std::string chosen(const Product& p, const tiny::Machine& machine) {
+  Graph graph;
+  return to_text(choose_options(prepare_kernel(kernel_of(graph, p), machine), machine));
+}
+
 TEST(SharedProducts, EachShapeAndType) {
   for (const DType dtype : kOperands)
     for (const int64_t columns : {64, 128, 256})
@@ -57,14 +71,30 @@ TEST(SharedProducts, BatchesAndWhatIsDoneWithTheResult) {
   expect_right(p, wide(p, 64, {.rooms = 2}));
 }
 
+// Where there is a room for it, a step's products run while the next one's operands are copied.
+TEST(SharedProducts, StepsLeaveProductsUnderWay) {
+  const Product p{72, 64 * 6 + 8, 136, kBFloat16, false, true};
+  for (const int64_t rooms : {1, 2, 3, 4}) {
+    const LinearProgram program =
+        generated(p, wide(p, 128, {.turned_b = true, .rooms = rooms})).program;
+    std::vector<int64_t> waits;
+    for (const LinearOp& op : program.ops)
+      if (op.op == Op::WaitMmas) waits.push_back(op.imm);
+    EXPECT_EQ(waits, rooms < 3 ? std::vector<int64_t>{0} : (std::vector<int64_t>{1, 0})) << rooms;
+  }
+}
+
 // What the assembler notes: nothing spilled, and products that run beside the threads.
 TEST(SharedProducts, AreAssembledWithoutSpills) {
   const std::string assembler = tiny::testing::ptx_assembler();
   if (assembler.empty()) GTEST_SKIP() << tiny::testing::kNoAssembler;
+  const Product large{8192, 8192, 8192, kBFloat16, false, true};
+  std::vector<LinearProgram> programs{generated(large, chosen(large, hopper())).program};
   for (const int64_t columns : {64, 256}) {
     const Product p{128, 256, 512, kFloat16, false, true};
-    const LinearProgram program =
-        generated(p, wide(p, columns, {.turned_b = true, .rooms = 3})).program;
+    programs.push_back(generated(p, wide(p, columns, {.turned_b = true, .rooms = 3})).program);
+  }
+  for (const LinearProgram& program : programs) {
     const std::string text = render_ptx(program, ptx_target(90)).text;
     EXPECT_NE(text.find(".target sm_90a"), std::string::npos);
     const auto assembled = tiny::testing::assemble(assembler, text, kTarget);
@@ -148,6 +178,8 @@ const std::vector<Mistake>& mistakes() {
        [](LinearProgram& p) {
          for (const LinearId i : all(p, Op::WaitMmas)) ++p.ops[i].imm;
        }},
+      {"no wait for the last step's products", true,
+       [](LinearProgram& p) { drop(p, all(p, Op::WaitMmas).back()); }},
       {"products that are no group", true,
        [](LinearProgram& p) {
          for (const LinearId i : all(p, Op::CommitMmas)) drop(p, i);
@@ -219,15 +251,6 @@ TEST(SharedProducts, OtherDescriptorsAreNoticed) {
   EXPECT_NE(fails("0x4002004000010000"), "");  // a pattern that begins elsewhere
 }
 
-tiny::Machine hopper() {
-  const GroupMachine& described = *find_group_machine("h100");
-  tiny::Machine machine(generic_target(described.limits.access_bytes));
-  imitate(described, machine);
-  machine.group.argument_alignment = 256;
-  machine.group.matrices = matrices_of(described.compute, false);
-  return machine;
-}
-
 // Of each tile and row that is proposed, the list with the most rooms, and of the first all.
 TEST(SharedProducts, WhatIsProposedComputesTheProduct) {
   const tiny::Machine machine = hopper();
@@ -251,11 +274,17 @@ TEST(SharedProducts, WhatIsProposedComputesTheProduct) {
   }
 }
 
+// The largest tile, whose operands lie in as many rooms as there are: what all groups of a time
+// read of an operand at one step comes from memory once.
+TEST(SharedProducts, LargeProductsHaveLargeTiles) {
+  for (const DType dtype : kOperands) {
+    const std::string options = chosen({8192, 8192, 8192, dtype, false, true}, hopper());
+    EXPECT_NE(options.find("m64n256k16"), std::string::npos) << options;
+    EXPECT_TRUE(options.ends_with("PIPELINE r2 4")) << options;
+  }
+}
+
 TEST(SharedProducts, LargeProductsAreSuchWhereThereAreThese) {
-  const auto chosen = [](const Product& p, const tiny::Machine& machine) {
-    Graph graph;
-    return to_text(choose_options(prepare_kernel(kernel_of(graph, p), machine), machine));
-  };
   for (const DType dtype : kOperands)
     for (const bool turned_b : {false, true}) {
       const Product p{4096, 4096, 4096, dtype, false, turned_b};

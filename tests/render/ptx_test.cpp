@@ -164,6 +164,8 @@ TEST(PtxText, TheVersionIsTheLowestOfTheTarget) {
   EXPECT_EQ(ptx_target(88).name, "sm_87");
   EXPECT_EQ(ptx_target(std::string("sm_90a")).version, "8.0");
   EXPECT_EQ(ptx_target(130).name, "sm_121");
+  EXPECT_EQ(ptx_target(120, 86).name, "sm_100");  // sm_120 came with 8.7
+  EXPECT_EQ(ptx_target(89, 74).name, "sm_87");
   expect_failure(failure_of([] { ptx_target(70); }), Status::Unsupported, {"7.0", "7.5"});
   expect_failure(failure_of([] { ptx_target(std::string("sm_1")); }), Status::InvalidArgument,
                  {"sm_1", "sm_75"});

@@ -188,9 +188,21 @@ class MatrixTiler {
     while (wide > 1 && edit_.size(fill.front()) < kLaneColumns * wide) wide /= 2;
     edit_.deal(fill.front(), 0, kLaneColumns, wide);
     if (fill.size() < 2) return;
+    const int64_t warps = lines_apart(fill[1]);
     edit_.deal(fill[1], 1, kLaneRows, 1);
-    if (now().find_range(fill[1]) < now().ranges.size() && edit_.is_loop(fill[1]))
-      edit_.deal(fill[1], 2, tile_.warps, 1);
+    if (now().find_range(warps) < now().ranges.size() && edit_.is_loop(warps))
+      edit_.deal(warps, 2, tile_.warps, 1);
+  }
+
+  // Eight threads store at once, a half of each of two lines: where these are four apart they are
+  // swizzled to different halves of the banks.  The range whose lines the warps have.
+  int64_t lines_apart(int64_t lines) {
+    constexpr int64_t kApart = kLinesOfBlock / 2;
+    const int64_t blocks = edit_.size(lines) / (kApart * kLaneRows);
+    if (!row_.shares_operands() || (blocks < tile_.warps && tile_.warps != kApart)) return lines;
+    const int64_t inner = edit_.now().next_range_number();
+    if (!edit_.add(tile_option(lines, kApart)) || blocks >= tile_.warps) return lines;
+    return inner;
   }
 
   const Seen& seen_;

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "base/checked.h"
@@ -19,7 +20,10 @@ namespace {
 struct MarkedLoop {
   LinearId head = 0, end = 0, compute = 0;
   int64_t rooms = 1;
-  std::set<int64_t> filled;  // Shared, by offset
+  std::set<int64_t> filled;      // Shared, by offset
+  bool leaves_products = false;  // of a step under way in the next one
+
+  int64_t ahead() const { return rooms - (leaves_products ? 2 : 1); }
 };
 
 class Pipeliner {
@@ -38,6 +42,7 @@ class Pipeliner {
       program_.ops = std::move(from_);
       return true;
     }
+    loop_.leaves_products = may_leave_products();
     lay_out();
     for (LinearId i = 0; i < loop_.head; ++i) keep(i);
     write_loop();
@@ -101,6 +106,13 @@ class Pipeliner {
         return false;
     }
     return !loop_.filled.empty();
+  }
+  bool may_leave_products() const {
+    const std::span computed(from_.begin() + loop_.compute, from_.begin() + loop_.end);
+    return loop_.rooms >= kRoomsOfProducts && std::ranges::any_of(computed, multiplies_shared) &&
+           std::ranges::none_of(computed, [&](const LinearOp& op) {
+             return op.op == Op::Load || ends_products(from_, op);
+           });
   }
 
   // Where each piece of the group's memory is once some have several rooms.
@@ -241,7 +253,7 @@ class Pipeliner {
   void write_loop() {
     const LinearOp head = from_[loop_.head];
     const LinearId begin = map_[head.src[0]];
-    const int64_t ahead = loop_.rooms - 1;
+    const int64_t ahead = loop_.ahead();
     // Around this loop there may be another, in whose last trip all may still compute.
     add(Op::Barrier, kVoid);
     for (int64_t s = 0; s < ahead; ++s) guarded_fill(arithmetic(Op::Add, begin, s), number(s));
@@ -251,14 +263,23 @@ class Pipeliner {
     add(Op::Barrier, kVoid);
     const LinearId number_of_step = number_of(loop, begin);
     const auto room_of = [&](LinearId step) { return arithmetic(Op::FloorMod, step, loop_.rooms); };
-    guarded_fill(arithmetic(Op::Add, loop, ahead),
-                 room_of(arithmetic(Op::Add, number_of_step, ahead)));
+    const auto fill_ahead = [&] {
+      guarded_fill(arithmetic(Op::Add, loop, ahead),
+                   room_of(arithmetic(Op::Add, number_of_step, ahead)));
+    };
+    if (!loop_.leaves_products) fill_ahead();
     const LinearId room = room_of(number_of_step);
     const std::vector<bool> needed = needed_to_compute();
     Map copied = begin_copy(loop, room);
     for (LinearId i = loop_.head + 1; i < loop_.end; ++i)
       if (i >= loop_.compute || needed[i]) copy(i, copied, room);
+    if (loop_.leaves_products) {
+      add(Op::CommitMmas, kVoid);
+      fill_ahead();
+      add(Op::WaitMmas, kVoid, {}, 1);
+    }
     add(Op::EndLoop, kVoid, {loop});
+    if (loop_.leaves_products) add(Op::WaitMmas, kVoid, {}, 0);
   }
 
   // Steps from the first one.

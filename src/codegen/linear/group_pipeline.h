@@ -11,6 +11,13 @@
 // done.  A store of what was just loaded becomes a CopyAsync where threads copy 4, 8 or 16 bytes
 // side by side; what is computed on the way is stored as before.
 //
+// Steps of nothing but products of what a group shares leave one group of these under way, so that
+// there is always one to be formed:
+//            loop i { wait for copies; barrier; products from room i % rooms, a group;
+//                     fill(i + ahead) as above; wait for all groups of products but this one }
+// The step before may still read its room then, and what is filled is that of two steps ago: copies
+// run one step less ahead.
+//
 // needs: a grouped program as the lineariser leaves it.  runs here because: merge_barriers must see
 // the barriers that are left, and merge_equal the copies' equal indices.
 #pragma once

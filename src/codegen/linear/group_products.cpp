@@ -22,7 +22,8 @@ class Orderer {
     const auto behind = static_cast<size_t>(from_.rend() - last);
     for (LinearId i = 0; i < from_.size(); ++i) {
       LinearOp op = from_[i];
-      if (is_open_ && ends_group(op)) close();
+      if (is_open_ && ends_products(from_, op)) close();
+      if (op.op == Op::CommitMmas) is_open_ = false;
       if (op.op == Op::Barrier && i < behind) program_.add(Op::Fence, kVoid, {}, kOfMemory);
       if (multiplies_shared(op) && !std::exchange(is_open_, true))
         program_.add(Op::Fence, kVoid, {}, kOfSums);
@@ -33,26 +34,6 @@ class Orderer {
   }
 
  private:
-  bool ends_group(const LinearOp& op) const {
-    switch (op.op) {
-      case Op::Barrier:
-      case Op::GroupFold:
-      case Op::Loop:
-      case Op::EndLoop:
-      case Op::If:
-      case Op::EndIf:
-      case Op::Store:
-      case Op::CopyAsync:
-        return true;
-      case Op::Mma:
-      case Op::Set:
-        return false;
-      default:
-        return std::any_of(op.src.begin(), op.src.begin() + op.count, [&](LinearId s) {
-          return from_[s].op == Op::Accumulator || multiplies_shared(from_[s]);
-        });
-    }
-  }
   void close() {
     program_.add(Op::CommitMmas, kVoid);
     program_.add(Op::WaitMmas, kVoid, {}, 0);
@@ -66,6 +47,27 @@ class Orderer {
 };
 
 }  // namespace
+
+bool ends_products(std::span<const LinearOp> ops, const LinearOp& op) {
+  switch (op.op) {
+    case Op::Barrier:
+    case Op::GroupFold:
+    case Op::Loop:
+    case Op::EndLoop:
+    case Op::If:
+    case Op::EndIf:
+    case Op::Store:
+    case Op::CopyAsync:
+      return true;
+    case Op::Mma:
+    case Op::Set:
+      return false;
+    default:
+      return std::any_of(op.src.begin(), op.src.begin() + op.count, [&](LinearId s) {
+        return ops[s].op == Op::Accumulator || multiplies_shared(ops[s]);
+      });
+  }
+}
 
 void order_products(LinearProgram& program) {
   if (std::ranges::any_of(program.ops, multiplies_shared)) Orderer(program).run();

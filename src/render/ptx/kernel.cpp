@@ -434,11 +434,17 @@ class Kernel {
     };
     const Operand low = end(0), high = end(1);
     const std::string type = narrow ? "s32" : "s64";
+    // Where both ends are multiples of the lanes, all of these are there or none.
+    const auto is_whole = [&](size_t i) {
+      return alignment_.factor(op.src[i]) % op.dtype.lanes == 0;
+    };
+    const int64_t different = is_whole(0) && is_whole(1) ? 1 : op.dtype.lanes;
     Value lanes;
-    for (int64_t l = 0; l < op.dtype.lanes; ++l) {
+    for (int64_t l = 0; l < different; ++l) {
       const Operand is_low = out_.compare("le", type, {low, number(l)});
       lanes.push_back(out_.compare("gt.and", type, {high, number(l), is_low}));
     }
+    lanes.resize(op.dtype.lanes, lanes.front());
     return lanes;
   }
 
@@ -518,6 +524,8 @@ class Kernel {
     access.dtype = dtype;
     access.passes_caches = op.bypass;
     access.alignment = alignment_.of(at);
+    const size_t mask = op.op == Op::Store ? 3 : 2;
+    access.is_run = op.count > mask && source(op, mask).op == Op::LaneRange;
     return access;
   }
 

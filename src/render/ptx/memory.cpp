@@ -148,21 +148,55 @@ bool is_packed(DType dtype, int64_t lanes) {
   return dtype.bytes() < 4 && lanes * dtype.bytes() >= 4;
 }
 
-// So many lanes from one on, appended to the others.
-void load_lanes(Writer& out, Accesses& at, const Access& access, size_t lane, int64_t lanes,
-                const Operand* condition, Value& result) {
+// So many lanes from one on, as they lie in memory.
+Value load_registers(Writer& out, Accesses& at, const Access& access, size_t lane, int64_t lanes,
+                     const Operand* condition) {
   const DType dtype = access.dtype;
   const bool packed = is_packed(dtype, lanes);
   const std::string type = packed ? "b32" : memory_type(dtype);
   const int64_t count = packed ? lanes * dtype.bytes() / 4 : lanes;
-  const Value registers = fresh_registers(out, dtype.bytes() == 8 ? File::Double : File::Word,
-                                          count, condition != nullptr);
+  Value registers = fresh_registers(out, dtype.bytes() == 8 ? File::Double : File::Word, count,
+                                    condition != nullptr);
   const Place place = at.place_of(lane);
   out.line(cat(guard(condition), at.opcode("ld", count, type), braced(registers, type), ", ",
                spelled(place)));
-  if (packed) return unpack(out, dtype, registers, result);
+  return registers;
+}
+// The lanes that they hold, appended to the others.
+void add_lanes(Writer& out, DType dtype, int64_t lanes, const Value& registers, Value& result) {
+  if (is_packed(dtype, lanes)) return unpack(out, dtype, registers, result);
   for (const Operand& r : registers)
     result.push_back(dtype.is_bool() ? out.compare("ne", "u32", {r, word(0)}) : r);
+}
+
+// Whether all of these lanes are there.
+Operand all_of(Writer& out, const Access& access, const Value& mask, size_t lane, int64_t lanes) {
+  const auto step = static_cast<size_t>(access.is_run ? lanes - 1 : 1);
+  Operand all = mask[lane];
+  for (size_t l = step; l < static_cast<size_t>(lanes); l += step)
+    all = out.make("and", "pred", {all, mask[lane + l]});
+  return all;
+}
+
+void load_partly(Writer& out, Accesses& at, const Access& access, size_t lane, int64_t lanes,
+                 const Value& mask, Value& result) {
+  const DType dtype = access.dtype;
+  const Operand all = all_of(out, access, mask, lane, lanes);
+  const Value registers = load_registers(out, at, access, lane, lanes, &all);
+  const bool packed = is_packed(dtype, lanes);
+  const Value single = packed ? fresh_registers(out, File::Word, lanes, true) : registers;
+  const std::string after = out.fresh_label(), type = memory_type(dtype);
+  out.line(cat(guard(&all), "bra ", after));
+  for (size_t l = 0; l < single.size(); ++l)
+    out.line(cat(guard(&mask[lane + l]), at.opcode("ld", 1, type), Writer::text(single[l], type),
+                 ", ", spelled(at.place_of(lane + l))));
+  out.label(after);
+  if (!packed) return add_lanes(out, dtype, lanes, registers, result);
+  Value together, apart;
+  add_lanes(out, dtype, lanes, registers, together);
+  add_lanes(out, dtype, 1, single, apart);
+  for (size_t l = 0; l < together.size(); ++l)
+    result.push_back(out.make("or", dtype.is_bool() ? "pred" : "b32", {together[l], apart[l]}));
 }
 
 void store_lanes(Writer& out, Accesses& at, const Access& access, size_t lane, int64_t lanes,
@@ -212,8 +246,13 @@ Value load(Writer& out, const Access& access, const Value& mask) {
   Value result;
   const bool by_lane = !mask.empty() && !is_uniform(mask);
   for (size_t lane = 0; lane < access.dtype.lanes;) {
-    const int64_t lanes = by_lane ? 1 : at.lanes_at(static_cast<int64_t>(lane));
-    load_lanes(out, at, access, lane, lanes, mask.empty() ? nullptr : &mask[lane], result);
+    const int64_t lanes = at.lanes_at(static_cast<int64_t>(lane));
+    if (by_lane && lanes > 1)
+      load_partly(out, at, access, lane, lanes, mask, result);
+    else
+      add_lanes(out, access.dtype, lanes,
+                load_registers(out, at, access, lane, lanes, mask.empty() ? nullptr : &mask[lane]),
+                result);
     lane += static_cast<size_t>(lanes);
   }
   return result;
@@ -223,8 +262,18 @@ void store(Writer& out, const Access& access, const Value& value, const Value& m
   Accesses at(out, access);
   const bool by_lane = !mask.empty() && !is_uniform(mask);
   for (size_t lane = 0; lane < access.dtype.lanes;) {
-    const int64_t lanes = by_lane ? 1 : at.lanes_at(static_cast<int64_t>(lane));
-    store_lanes(out, at, access, lane, lanes, mask.empty() ? nullptr : &mask[lane], value);
+    const int64_t lanes = at.lanes_at(static_cast<int64_t>(lane));
+    if (by_lane && lanes > 1) {
+      const Operand all = all_of(out, access, mask, lane, lanes);
+      store_lanes(out, at, access, lane, lanes, &all, value);
+      const std::string after = out.fresh_label();
+      out.line(cat(guard(&all), "bra ", after));
+      for (size_t l = lane; l < lane + static_cast<size_t>(lanes); ++l)
+        store_lanes(out, at, access, l, 1, &mask[l], value);
+      out.label(after);
+    } else {
+      store_lanes(out, at, access, lane, lanes, mask.empty() ? nullptr : &mask[lane], value);
+    }
     lane += static_cast<size_t>(lanes);
   }
 }

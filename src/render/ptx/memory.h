@@ -27,9 +27,11 @@ struct Access {
   DType dtype;
   int64_t alignment = 1;       // of lane 0, displacement included, where the lanes are adjacent
   bool passes_caches = false;  // of a store
+  bool is_run = false;         // the lanes that a mask leaves lie side by side
 };
 
-// An empty mask: all lanes.  Of a load, lanes that are masked out are 0.
+// An empty mask: all lanes.  Of a load, lanes that are masked out are 0.  Where some are masked out
+// the others are accessed one by one: mostly all lanes are there.
 Value load(Writer& out, const Access& access, const Value& mask);
 void store(Writer& out, const Access& access, const Value& value, const Value& mask);
 

@@ -15,22 +15,21 @@ namespace {
 struct KnownTarget {
   const char* name;
   int compute;
-  const char* version;  // the lowest that knows it (PTX ISA, "Release Notes")
+  int version;  // the lowest that knows it (PTX ISA, "Release Notes"): major * 10 + minor
 };
 
 // Those with a letter have instructions that no later device has: they are asked for by name.
 constexpr KnownTarget kTargets[] = {
-    {"sm_75", 75, "6.3"},    {"sm_80", 80, "7.0"},    {"sm_86", 86, "7.1"},
-    {"sm_87", 87, "7.4"},    {"sm_89", 89, "7.8"},    {"sm_90", 90, "7.8"},
-    {"sm_90a", 90, "8.0"},   {"sm_100", 100, "8.6"},  {"sm_100a", 100, "8.6"},
-    {"sm_103", 103, "8.8"},  {"sm_103a", 103, "8.8"}, {"sm_120", 120, "8.7"},
-    {"sm_120a", 120, "8.7"}, {"sm_121", 121, "8.8"},  {"sm_121a", 121, "8.8"},
+    {"sm_75", 75, 63},    {"sm_80", 80, 70},   {"sm_86", 86, 71},    {"sm_87", 87, 74},
+    {"sm_89", 89, 78},    {"sm_90", 90, 78},   {"sm_90a", 90, 80},   {"sm_100", 100, 86},
+    {"sm_100a", 100, 86}, {"sm_103", 103, 88}, {"sm_103a", 103, 88}, {"sm_120", 120, 87},
+    {"sm_120a", 120, 87}, {"sm_121", 121, 88}, {"sm_121a", 121, 88},
 };
 
 PtxTarget made(const KnownTarget& known) {
   PtxTarget target;
   target.name = known.name;
-  target.version = known.version;
+  target.version = cat(known.version / 10, ".", known.version % 10);
   target.compute = known.compute;
   return target;
 }
@@ -57,13 +56,20 @@ bool has_ptx_renderer() {
   return true;
 }
 
-PtxTarget ptx_target(int compute) {
+PtxTarget ptx_target(int compute, int version) {
   const KnownTarget* best = nullptr;
   for (const KnownTarget& known : kTargets)
-    if (known.compute <= compute && (!best || known.compute > best->compute)) best = &known;
+    if (known.compute <= compute && known.version <= version &&
+        (!best || known.compute > best->compute))
+      best = &known;
   require(best != nullptr, Status::Unsupported, "a device of compute capability ", compute / 10,
           ".", compute % 10, ": kernels need 7.5");
-  return made(*best);
+  PtxTarget target = made(*best);
+  target.has_own =
+      best->compute == compute && std::ranges::any_of(kTargets, [&](const auto& known) {
+        return known.name == target.name + "a" && known.version <= version;
+      });
+  return target;
 }
 
 PtxTarget ptx_target(const std::string& name) {
@@ -73,6 +79,13 @@ PtxTarget ptx_target(const std::string& name) {
     names += cat(names.empty() ? "" : ", ", known.name);
   }
   throw Error(Status::InvalidArgument, cat("PTX for \"", name, "\": known are ", names));
+}
+
+MatrixSet matrices_of(const PtxTarget& target, bool may_round_float) {
+  MatrixSet set = 0;
+  for (int64_t i = 0; i < kMatrixRowCount; ++i)
+    if (target.has_own || kMatrixRows[i].compute_most != target.compute) set |= matrix_bit(i);
+  return set & matrices_of(target.compute, may_round_float);
 }
 
 namespace {

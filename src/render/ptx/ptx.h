@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/code.h"
+#include "base/matrix.h"
 #include "ir/linear.h"
 
 namespace tiny {
@@ -18,18 +19,25 @@ namespace tiny {
 // Whether this build has the renderer; what follows is Error{Unsupported} otherwise.
 bool has_ptx_renderer();
 
+inline constexpr int kAnyPtx = INT32_MAX;
+
 struct PtxTarget {
   std::string name = "sm_75";   // of `.target`
   std::string version = "6.3";  // of `.version`: the lowest that knows the target
   int compute = 75;             // what it can do: major * 10 + minor
+  bool has_own = true;          // whether what devices of this capability alone have is known
   // Of the address in every slot, beside the slot's own alignment: who launches sees to it.
   int64_t parameter_alignment = 16;
 };
 
-// Of a device of this compute capability, 75 or more: the newest that is known and not above it.
-PtxTarget ptx_target(int compute);
+// Of a device of this compute capability, 75 or more: the newest that is known, not above it, and
+// that PTX of `version` (major * 10 + minor) has: code for it runs on later devices too.
+PtxTarget ptx_target(int compute, int version = kAnyPtx);
 // By its name, "sm_90a"; Error{InvalidArgument} lists those that are known.
 PtxTarget ptx_target(const std::string& name);
+
+// The rows that kernels for it may have; those that round float32 where allowed.
+MatrixSet matrices_of(const PtxTarget& target, bool may_round_float);
 
 // Shared memory that a kernel may declare; more is asked for at the launch.
 inline constexpr int64_t kStaticSharedBytes = 48 << 10;

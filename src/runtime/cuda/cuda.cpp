@@ -49,6 +49,19 @@ CudaFacts facts_of(const Driver& driver, int number) {
   facts.group_threads = attribute(kMaxThreadsPerBlock);
   facts.shared_bytes = attribute(kMaxSharedMemoryPerBlockOptin);
   facts.l2_bytes = attribute(kL2CacheSize);
+  // Drivers may have none of these: they choose kernels, and forbid none.
+  const auto figure = [&](Attribute which) {
+    int value = 0;
+    return f.cuDeviceGetAttribute(&value, which, device) == kSuccess ? std::max(value, 0) : 0;
+  };
+  facts.resident_threads = figure(kMaxThreadsPerMultiprocessor);
+  facts.resident_groups = figure(kMaxBlocksPerMultiprocessor);
+  facts.registers = figure(kMaxRegistersPerMultiprocessor);
+  facts.resident_shared_bytes = figure(kMaxSharedMemoryPerMultiprocessor);
+  constexpr double kKilohertz = 1e3, kTransfers = 2, kByteBits = 8;  // a cycle has two transfers
+  facts.clock = kKilohertz * figure(kClockRate);
+  facts.memory_bandwidth = kKilohertz * figure(kMemoryClockRate) * kTransfers *
+                           figure(kGlobalMemoryBusWidth) / kByteBits;
   size_t bytes = 0;
   driver.check(f.cuDeviceTotalMem_v2(&bytes, device), "cuDeviceTotalMem_v2");
   facts.memory_bytes = static_cast<int64_t>(bytes);

@@ -23,6 +23,11 @@ struct CudaFacts {
   int64_t shared_bytes = 0;  // of a group, the most that a kernel may ask for
   int64_t memory_bytes = 0;
   int64_t l2_bytes = 0;
+  // What a multiprocessor holds at a time, and rates; 0: the driver does not say.
+  int resident_threads = 0, resident_groups = 0, registers = 0;
+  int64_t resident_shared_bytes = 0;
+  double clock = 0;             // cycles a second
+  double memory_bandwidth = 0;  // bytes a second
 };
 
 class CudaDevice : public Device {

@@ -72,7 +72,10 @@ enum : Attribute {
   kMaxThreadsPerMultiprocessor = 39,
   kComputeCapabilityMajor = 75,
   kComputeCapabilityMinor = 76,
+  kMaxSharedMemoryPerMultiprocessor = 81,
+  kMaxRegistersPerMultiprocessor = 82,
   kMaxSharedMemoryPerBlockOptin = 97,
+  kMaxBlocksPerMultiprocessor = 106,
 };
 
 inline constexpr FunctionAttribute kMaxDynamicSharedSizeBytes = 8;

@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <span>
 #include <vector>
 
 #include "base/half.h"
@@ -12,8 +13,8 @@ namespace tiny::interp {
 
 namespace {
 
-constexpr size_t kSideMax = 16;  // of m, n and k
-using Matrix = std::array<std::array<float, kSideMax>, kSideMax>;
+constexpr size_t kSideMax = 16;                        // of m, n and k
+using Sides = std::array<float, kSideMax * kSideMax>;  // rows or columns, each with its steps
 
 uint32_t word_at(const std::byte* from, int64_t word) {
   uint32_t bits = 0;
@@ -44,46 +45,9 @@ std::vector<float> sides_of(const MatrixRow& row, const std::byte* shared, int64
   return values;
 }
 
-}  // namespace
-
-void multiply_matrices(const MatrixRow& row, const Step& step, WarpFrames frames) {
-  Matrix a{}, b{};  // by row and step, by column and step
-  for (int64_t lane = 0; lane < kWarpThreads; ++lane) {
-    const std::byte* frame = frames[static_cast<size_t>(lane)];
-    for (int64_t e = 0; e < row.a.elements; ++e) {
-      const MatrixPlace at = place_in(row.a, lane, e);
-      a[static_cast<size_t>(at.m)][static_cast<size_t>(at.k)] = element_of(row, frame + step.a, e);
-    }
-    for (int64_t e = 0; e < row.b.elements; ++e) {
-      const MatrixPlace at = place_in(row.b, lane, e);
-      b[static_cast<size_t>(at.n)][static_cast<size_t>(at.k)] = element_of(row, frame + step.b, e);
-    }
-  }
-  for (int64_t lane = 0; lane < kWarpThreads; ++lane) {
-    std::byte* frame = frames[static_cast<size_t>(lane)];
-    for (int64_t e = 0; e < row.c.elements; ++e) {
-      const MatrixPlace at = place_in(row.c, lane, e);
-      auto sum = std::bit_cast<float>(word_at(frame + step.c, e));
-      for (int64_t k = 0; k < row.k; ++k)
-        sum = std::fma(a[static_cast<size_t>(at.m)][static_cast<size_t>(k)],
-                       b[static_cast<size_t>(at.n)][static_cast<size_t>(k)], sum);
-      std::memcpy(frame + step.result + e * int64_t{sizeof sum}, &sum, sizeof sum);
-    }
-  }
-}
-
-void multiply_shared(const MatrixRow& row, const Step& step, WarpFrames frames,
-                     const std::byte* shared, int64_t warp) {
-  // All threads have the same addresses.
-  const auto begin_of = [&](uint32_t source) {
-    uint64_t address = 0;
-    std::memcpy(&address, frames[0] + source, sizeof address);
-    return static_cast<int64_t>(address - reinterpret_cast<uint64_t>(shared));
-  };
-  const std::vector<float> a =
-      sides_of(row, shared, begin_of(step.a), warp * row.m, row.m, (step.imm & kTurnedA) != 0);
-  const std::vector<float> b =
-      sides_of(row, shared, begin_of(step.b), 0, row.n, (step.imm & kTurnedB) != 0);
+// Each thread's elements of the sum, of the rows of A and the columns of B that the warp has.
+void add_products(const MatrixRow& row, const Step& step, WarpFrames frames,
+                  std::span<const float> a, std::span<const float> b) {
   for (int64_t lane = 0; lane < kWarpThreads; ++lane) {
     std::byte* frame = frames[static_cast<size_t>(lane)];
     for (int64_t e = 0; e < row.c.elements; ++e) {
@@ -95,6 +59,38 @@ void multiply_shared(const MatrixRow& row, const Step& step, WarpFrames frames,
       std::memcpy(frame + step.result + e * int64_t{sizeof sum}, &sum, sizeof sum);
     }
   }
+}
+
+}  // namespace
+
+void multiply_matrices(const MatrixRow& row, const Step& step, WarpFrames frames) {
+  Sides a{}, b{};
+  for (int64_t lane = 0; lane < kWarpThreads; ++lane) {
+    const std::byte* frame = frames[static_cast<size_t>(lane)];
+    for (int64_t e = 0; e < row.a.elements; ++e) {
+      const MatrixPlace at = place_in(row.a, lane, e);
+      a[static_cast<size_t>(at.m * row.k + at.k)] = element_of(row, frame + step.a, e);
+    }
+    for (int64_t e = 0; e < row.b.elements; ++e) {
+      const MatrixPlace at = place_in(row.b, lane, e);
+      b[static_cast<size_t>(at.n * row.k + at.k)] = element_of(row, frame + step.b, e);
+    }
+  }
+  add_products(row, step, frames, a, b);
+}
+
+void multiply_shared(const MatrixRow& row, const Step& step, WarpFrames frames,
+                     const std::byte* shared, int64_t warp) {
+  // All threads have the same addresses.
+  const auto begin_of = [&](uint32_t source) {
+    uint64_t address = 0;
+    std::memcpy(&address, frames[0] + source, sizeof address);
+    return static_cast<int64_t>(address - reinterpret_cast<uint64_t>(shared));
+  };
+  add_products(
+      row, step, frames,
+      sides_of(row, shared, begin_of(step.a), warp * row.m, row.m, (step.imm & kTurnedA) != 0),
+      sides_of(row, shared, begin_of(step.b), 0, row.n, (step.imm & kTurnedB) != 0));
 }
 
 void load_matrices(const Step& step, WarpFrames frames) {
