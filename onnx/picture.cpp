@@ -32,9 +32,9 @@ constexpr Signature kBmp = {"BMP", "BM"};
 
 bool has(std::span<const uint8_t> file, const Signature& signature) {
   const std::string_view begins = signature.begins;
-  return file.size() >= signature.at + begins.size() &&
-         std::equal(begins.begin(), begins.end(), file.begin() + signature.at,
-                    [](char c, uint8_t b) { return static_cast<uint8_t>(c) == b; });
+  if (file.size() < signature.at + begins.size()) return false;
+  return std::ranges::equal(begins, file.subspan(signature.at, begins.size()),
+                            [](char c, uint8_t b) { return static_cast<uint8_t>(c) == b; });
 }
 
 bool is_pnm(std::span<const uint8_t> file) {

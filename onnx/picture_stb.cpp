@@ -147,29 +147,29 @@ struct Component {
 };
 
 // Between centres: three parts of the near one to one of the far one, rounded up and down in turn.
-void read_row(const Component& c, int y, std::vector<int>& sums, std::vector<uint8_t>& row) {
+void read_row(const Component& c, int y, std::span<int> sums, std::span<uint8_t> row) {
   const auto line = [&](int at) {
     return c.data + static_cast<ptrdiff_t>(std::clamp(at, 0, c.height - 1)) * c.stride;
   };
   const uint8_t* near = line(y / c.down);
   const bool is_wide = c.across == 2 && c.down <= 2 && c.width > 2;
   const bool is_tall = c.down == 2 && (c.across == 1 || is_wide);
-  const auto width = static_cast<int>(row.size());
   if (!is_wide && !is_tall) {
-    for (int x = 0; x < width; ++x) row[x] = near[x / c.across];
+    for (size_t x = 0; x < row.size(); ++x) row[x] = near[x / static_cast<size_t>(c.across)];
     return;
   }
   const bool is_below = y % 2 != 0;
   const uint8_t* far = line(y / 2 + (is_below ? 1 : -1));
-  for (int x = 0; x < c.width; ++x) sums[x] = is_tall ? 3 * near[x] + far[x] : near[x];
-  for (int x = 0; x < width; ++x) {
+  const auto width = static_cast<size_t>(c.width);
+  for (size_t x = 0; x < width; ++x) sums[x] = is_tall ? 3 * near[x] + far[x] : near[x];
+  for (size_t x = 0; x < row.size(); ++x) {
     if (!is_wide) {
       row[x] = static_cast<uint8_t>((sums[x] + (is_below ? 2 : 1)) >> 2);
       continue;
     }
     const bool is_right = x % 2 != 0;
-    const int at = x / 2;
-    const int other = std::clamp(at + (is_right ? 1 : -1), 0, c.width - 1);
+    const size_t at = x / 2;
+    const size_t other = is_right ? std::min(at + 1, width - 1) : std::max<size_t>(at, 1) - 1;
     const int rounded = is_tall ? (is_right ? 7 : 8) : (is_right ? 2 : 1);
     row[x] = static_cast<uint8_t>((3 * sums[at] + sums[other] + rounded) >> (is_tall ? 4 : 2));
   }
@@ -313,7 +313,7 @@ void require_few_scans(std::span<const uint8_t> file) {
 }
 
 std::vector<uint8_t> pixels_of(const Jpeg& jpeg) {
-  const auto width = static_cast<int>(jpeg.s->img_x), height = static_cast<int>(jpeg.s->img_y);
+  const size_t width = jpeg.s->img_x, height = jpeg.s->img_y;
   std::vector<Component> components;
   for (int k = 0; k < jpeg.s->img_n; ++k) {
     const auto& c = jpeg.img_comp[k];
@@ -323,13 +323,14 @@ std::vector<uint8_t> pixels_of(const Jpeg& jpeg) {
     components.push_back({c.data, c.w2, c.x, c.y, jpeg.img_h_max / c.h, jpeg.img_v_max / c.v});
   }
   const Colours colours = colours_of(jpeg);
-  std::vector<int> sums(static_cast<size_t>(width));
+  std::vector<int> sums(width);
   std::vector<std::vector<uint8_t>> rows(components.size(), std::vector<uint8_t>(width));
-  std::vector<uint8_t> rgb(size_t{3} * width * height);
+  std::vector<uint8_t> rgb(3 * width * height);
   uint8_t* out = rgb.data();
-  for (int y = 0; y < height; ++y) {
-    for (size_t k = 0; k < components.size(); ++k) read_row(components[k], y, sums, rows[k]);
-    for (int x = 0; x < width; ++x, out += 3) {
+  for (size_t y = 0; y < height; ++y) {
+    for (size_t k = 0; k < components.size(); ++k)
+      read_row(components[k], static_cast<int>(y), sums, rows[k]);
+    for (size_t x = 0; x < width; ++x, out += 3) {
       std::array<uint8_t, 4> of{};
       for (size_t k = 0; k < rows.size(); ++k) of[k] = rows[k][x];
       put_pixel(colours, of, out);
