@@ -156,6 +156,8 @@ PictureSize picture_size(std::span<const uint8_t> file) {
       require(side > 0 && side <= kPictureSideMax, Status::InvalidArgument, "it says that it has ",
               size.height, " rows of ", size.width, " pixels; 1 to ", kPictureSideMax,
               " are supported");
+    require(3 * size.height * size.width <= INT32_MAX, Status::Limit, "it says that it has ",
+            size.height, " rows of ", size.width, " pixels; 2^31 bytes of them are the most");
   });
   return size;
 }

@@ -271,6 +271,44 @@ void require_small_tables(std::span<const uint8_t> file) {
   }
 }
 
+// The sum behind each part of a PNG, which stb_image does not look at: CRC-32, four bits at a time.
+constexpr std::array<uint32_t, 16> kSums = [] {
+  std::array<uint32_t, 16> sums{};
+  for (uint32_t i = 0; i < sums.size(); ++i) {
+    sums[i] = i;
+    for (int bit = 0; bit < 4; ++bit)
+      sums[i] = (sums[i] & 1) != 0 ? 0xedb8'8320U ^ (sums[i] >> 1) : sums[i] >> 1;
+  }
+  return sums;
+}();
+
+uint32_t sum_of(std::span<const uint8_t> bytes) {
+  uint32_t sum = UINT32_MAX;
+  for (const uint8_t byte : bytes) {
+    sum ^= byte;
+    for (int half = 0; half < 2; ++half) sum = kSums[sum & 15] ^ (sum >> 4);
+  }
+  return ~sum;
+}
+
+void require_sums(std::span<const uint8_t> file) {
+  constexpr size_t kSignature = 8, kWord = 4;
+  const auto word = [&](size_t at) {
+    uint32_t value = 0;
+    for (size_t k = 0; k < kWord; ++k) value = value << 8 | file[at + k];
+    return value;
+  };
+  // A part is its length, four letters, so many bytes, and the sum of letters and bytes.
+  for (size_t at = kSignature; at + 3 * kWord <= file.size();) {
+    const size_t length = word(at);
+    if (length > file.size() - at - 3 * kWord) return;  // it ends early
+    require(sum_of(file.subspan(at + kWord, kWord + length)) == word(at + 2 * kWord + length),
+            Status::InvalidArgument, "it is broken: the sum of the part at byte ", at,
+            " is another");
+    at += 3 * kWord + length;
+  }
+}
+
 struct Jpeg : stbi__jpeg {
   explicit Jpeg(Source& source) : stbi__jpeg() {
     s = &source.context;
@@ -388,6 +426,7 @@ void stb_decode(std::span<const uint8_t> file, StbFormat format, PictureSize siz
   int width = 0, height = 0, channels = 0;
   stbi__result_info info{8, 0, 0};
   const bool is_png = format == StbFormat::Png;
+  if (is_png) require_sums(file);
   auto* read = is_png ? stbi__png_load(&source.context, &width, &height, &channels, 3, &info)
                       : stbi__bmp_load(&source.context, &width, &height, &channels, 3, &info);
   struct Free {

@@ -103,6 +103,12 @@ class Estimator {
     std::vector<const AccessInfo*> touched;
   };
 
+  // Of a node: whether it is computed from data, and cycles of lookups that wait for each other.
+  struct Found {
+    bool is_data = false;
+    double wait = 0;
+  };
+
   // What closes ranges, and what is computed in its loops.
   struct Closure {
     uint32_t place = 0;
@@ -126,8 +132,7 @@ class Estimator {
   void find_data() {
     const size_t count = table_.order.size();
     first_.resize(count);
-    data_.resize(count);
-    waits_.resize(count);
+    found_.resize(count);
     uint32_t first = 0;
     for (size_t k = 0; k < count; ++k) {
       const UOp& u = table_.order[k];
@@ -136,20 +141,20 @@ class Estimator {
       first += static_cast<uint32_t>(below.size());
       bool is = u.op() == Op::Load || u.op() == Op::Index || u.op() == Op::Reduce;
       if (u.op() != Op::Range)
-        for (const uint32_t s : below) is = is || data_[s];
-      data_[k] = is;
-      if (!closes_ranges(u)) waits_[k] = longest_wait(below);
+        for (const uint32_t s : below) is = is || found_[s].is_data;
+      found_[k].is_data = is;
+      if (!closes_ranges(u)) found_[k].wait = longest_wait(below);
       const bool is_read = u.op() == Op::Load || u.op() == Op::Index;
       const auto indices = below.subspan(is_read ? 1 : 0);
-      if (is_read && std::ranges::any_of(indices, [&](uint32_t s) { return data_[s] != 0; })) {
+      if (is_read && std::ranges::any_of(indices, [&](uint32_t s) { return found_[s].is_data; })) {
         const double bytes = accesses_[k]->span * bytes_of(u.dtype());
-        waits_[k] += bytes <= static_cast<double>(target_.l2_bytes) ? kLookedUp : kLookedUpFar;
+        found_[k].wait += bytes <= static_cast<double>(target_.l2_bytes) ? kLookedUp : kLookedUpFar;
       }
     }
   }
   double longest_wait(std::span<const uint32_t> places) const {
     double longest = 0;
-    for (const uint32_t s : places) longest = std::max(longest, waits_[s]);
+    for (const uint32_t s : places) longest = std::max(longest, found_[s].wait);
     return longest;
   }
 
@@ -396,8 +401,9 @@ class Estimator {
     if (!has(u.op(), kElementwise)) return;
     repeat(v, vectors(v, u.dtype()));
     const double n = times(nest, v);
-    if (u.dtype() == kInt64 && !data_[v.place]) return index(v, n);
-    if (u.src(0).dtype() == kInt64 && !data_[v.place] && u.dtype() == kBool) return mask(v, n);
+    if (u.dtype() == kInt64 && !found_[v.place].is_data) return index(v, n);
+    if (u.src(0).dtype() == kInt64 && !found_[v.place].is_data && u.dtype() == kBool)
+      return mask(v, n);
     // The product of a sum of products is no instruction of its own.
     if (u.op() == Op::Mul && closed.op() == Op::Reduce && closed.src(0) == u &&
         closed.reduce_arg().op == Op::Add)
@@ -414,7 +420,7 @@ class Estimator {
   // other is made safe in each.
   bool is_asked_by_taps(const Value& where) const {
     const uint32_t condition = sources(where.place)[0];
-    if (data_[condition]) return false;
+    if (found_[condition].is_data) return false;
     for (RangeSet set = table_.free[condition] & loops_; set; set &= set - 1)
       if (kernel_.ranges[static_cast<size_t>(std::countr_zero(set))].reduced) return true;
     return false;
@@ -786,8 +792,7 @@ class Estimator {
   std::vector<uint64_t> computed_;           // the closures in whose loops it is computed
   std::vector<const AccessInfo*> accesses_;  // null of what is none
   std::vector<uint32_t> first_;              // of its sources
-  std::vector<uint8_t> data_;                // whether it is computed from data
-  std::vector<double> waits_;                // cycles of lookups in a row
+  std::vector<Found> found_;
   RangeSet loops_ = 0, unrolled_ = 0, lanes_ = 0, words_ = 0;
   std::array<double, kResources> cycles_{};
   struct Totals {

@@ -120,6 +120,13 @@ def files_that_end_early():
     refused(model, content("jpeg_420")[:-40], "a JPEG of", "ends early")
 
 
+def a_png_is_broken():
+    """Its sums tell."""
+    file = bytearray(content("png_rgb"))
+    file[file.index(b"IDAT") + 20] ^= 1
+    refused(decoder(), bytes(file), "a PNG of", "the sum of the part")
+
+
 def other_formats():
     model = decoder()
     for begin, name in ((b"RIFF\0\0\0\0WEBPVP8 ", "WebP"), (b"II*\0\x08\0", "TIFF"), (b"MM\0*\0\0", "TIFF"),
@@ -151,6 +158,8 @@ def sizes_that_are_said():
     small = tiny.Context(threads=1, cache=0, memory_limit=64 << 20)
     model = decoder(context=small)
     rows = bytes(3 * 40000 + 1)
+    refused(decoder(), png(60000, 60000, rows), "2^31 bytes")
+    refused(model, png(12000, 12000, rows), "memory_limit")
     for file in (b"P6 60000 60000 255\n" + bytes(100), b"P5 65535 65535 255\n", png(60000, 60000, rows)):
         refused(model, file)
     for sides in ("65536 1", "1 70000", "0 4", "99999999999999999999 1"):
@@ -174,7 +183,7 @@ def sizes_that_are_said():
     assert run(model, content("png_rgb"))[0].shape == (21, 37, 3)
 
 
-TESTS = (all_formats, portable_maps, sixteen_bits, what_follows, files_that_end_early, other_formats, bytes_that_changed,
+TESTS = (all_formats, portable_maps, sixteen_bits, what_follows, files_that_end_early, a_png_is_broken, other_formats, bytes_that_changed,
          sizes_that_are_said)
 
 if __name__ == "__main__":
