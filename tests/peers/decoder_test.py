@@ -158,7 +158,7 @@ def sizes_that_are_said():
     small = tiny.Context(threads=1, cache=0, memory_limit=64 << 20)
     model = decoder(context=small)
     rows = bytes(3 * 40000 + 1)
-    refused(decoder(), png(60000, 60000, rows), "2^31 bytes")
+    refused(decoder(), b"P6 60000 60000 255\n" + bytes(100), "2^31 bytes")
     refused(model, png(12000, 12000, rows), "memory_limit")
     for file in (b"P6 60000 60000 255\n" + bytes(100), b"P5 65535 65535 255\n", png(60000, 60000, rows)):
         refused(model, file)
