@@ -31,7 +31,9 @@ class Texts : public RefCounted {
   const std::string& text(int64_t number) const;
 
  private:
-  int64_t find(std::string_view text) const;  // < 0: none
+  // While nobody adds any; < 0: none.
+  int64_t find(std::string_view text) const;
+  const std::string& own(int64_t number) const;
 
   Ref<const Texts> below_;
   int64_t first_ = 0;  // number that is not `below_`'s

@@ -11,7 +11,6 @@
 #include "engine/realize.h"
 #include "onnx/session.h"
 #include "tensor/create.h"
-#include "tensor/movement.h"
 #include "tensor/value.h"
 
 namespace tiny::onnx {
@@ -143,12 +142,17 @@ class Whole {
       of_keys.texts = keys.texts;
     }
     out.kind = Kind::Sequence;
-    for (int64_t row = 0; row < rows.shape()[0].value(); ++row) {
+    const std::vector<std::byte> bytes = bytes_of(rows);
+    const Ints dims = const_dims(rows.shape());
+    const Ints of_row(dims.begin() + 1, dims.end());
+    const int64_t row_bytes = element_count(of_row, "a map") * rows.dtype().bytes();
+    for (int64_t row = 0; row < dims[0]; ++row) {
       ModelValue& map = out.elements.emplace_back();
       map.kind = Kind::Map;
       ModelValue values;
       values.kind = Kind::Tensor;
-      values.tensor = squeeze(slice_axis(rows, 0, row, row + 1), {0});
+      values.tensor =
+          from_data(context_, rows.dtype(), of_row, bytes.data() + row * row_bytes, row_bytes);
       map.elements = {of_keys, std::move(values)};
     }
     return out;

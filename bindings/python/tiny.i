@@ -352,6 +352,7 @@ from ._native import *
 %include <tiny.h>
 
 %nothread tiny_wrap_buffer;
+%nothread tiny_value_content;
 %nothread tiny_to_capsule;
 %nothread tiny_to_old_capsule;
 %nothread tiny_capsule_data;
@@ -642,8 +643,22 @@ static tiny_status keep_object(tiny_options *options, PyObject *object) {
 %}
 %{
 #include "lending.inc"
+#include "values.inc"
 %}
 %inline %{
+/* What Python has for texts, and for a map; NotImplemented for other values. */
+PyObject *tiny_value_content(const tiny_value *value) {
+  tiny_kind kind = 0;
+  const tiny_status status = tiny_value_kind(value, &kind);
+  if (status != TINY_OK) {
+    raise_status(status);
+    return NULL;
+  }
+  if (kind == TINY_KIND_TEXTS) return content_of_texts(value);
+  if (kind == TINY_KIND_MAP) return content_of_map(value);
+  Py_RETURN_NOTIMPLEMENTED;
+}
+
 /* The tensor's memory as a DLPack capsule. */
 PyObject *tiny_to_capsule(const tiny_tensor *tensor) {
   struct DLManagedTensorVersioned *managed = lend(tensor);

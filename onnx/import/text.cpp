@@ -100,7 +100,7 @@ class Splitting : public TextFunction {
  public:
   Splitting(std::string delimiter, int64_t most, int64_t room)
       : TextFunction("StringSplit"), delimiter_(std::move(delimiter)), most_(most), room_(room) {}
-  // Parts by their numbers, "" behind the last, and how many there are.
+  // Parts by their numbers, "" (number 0) behind the last, and how many there are.
   std::vector<Value> infer(const std::string&, std::span<const Value> inputs,
                            size_t) const override {
     Shape parts = inputs[1].shape;
@@ -111,14 +111,19 @@ class Splitting : public TextFunction {
     auto* out = static_cast<int64_t*>(call.outputs[0].data);
     auto* counts = static_cast<int64_t*>(call.outputs[1].data);
     const int64_t* numbers = numbers_of(call.inputs[1]);
-    for (size_t i = 0; i < count_of(call.outputs[1]); ++i, out += room_) {
+    const size_t count = count_of(call.outputs[1]);
+    int64_t longest = 0;
+    for (size_t i = 0; i < count; ++i) {
       const auto parts = parts_of(texts.text(numbers[i]), delimiter_, most_);
       require(std::ssize(parts) <= room_, Status::Limit, "a text has ", parts.size(),
               " parts; more than ", room_, " are not supported without the attribute maxsplit");
-      std::fill_n(out, room_, texts.number_of({}));
-      for (size_t k = 0; k < parts.size(); ++k) out[k] = texts.number_of(parts[k]);
+      int64_t* row = out + static_cast<int64_t>(i) * room_;
+      for (size_t k = 0; k < parts.size(); ++k) row[k] = texts.number_of(parts[k]);
       counts[i] = std::ssize(parts);
+      longest = std::max(longest, counts[i]);
     }
+    // Nobody looks behind the longest.
+    for (size_t i = 0; i < count; ++i, out += room_) std::fill(out + counts[i], out + longest, 0);
   }
 
  private:

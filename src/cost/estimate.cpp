@@ -45,6 +45,8 @@ constexpr double kAsked = 1.5;          // a load that asks whether there is any
 constexpr double kIndexDivided = 1.5;   // an index divided by a constant: multiplied and shifted
 constexpr double kWordDivided = 20;     // an integer divided by another
 constexpr double kLatency = 4;          // of an addition, for the next one that needs it
+constexpr double kLookedUp = 120;       // of eight lanes, for the next lookup, whose index it is
+constexpr double kLookedUpFar = 260;    // in tables larger than L2 (12 in a row of forests, Zen 5)
 constexpr double kFoldedLanes = 8;      // lanes added up
 constexpr double kLoopTurn = 1;         // a turn of a loop: a branch that is taken, and counters
 constexpr double kLoopEntered = 6;      // a loop begins and ends: the branch is foreseen mostly
@@ -101,6 +103,12 @@ class Estimator {
     std::vector<const AccessInfo*> touched;
   };
 
+  // Of a node: whether it is computed from data, and cycles of lookups that wait for each other.
+  struct Found {
+    bool is_data = false;
+    double wait = 0;
+  };
+
   // What closes ranges, and what is computed in its loops.
   struct Closure {
     uint32_t place = 0;
@@ -119,11 +127,12 @@ class Estimator {
     return std::span(table_.sources).subspan(first_[place], table_.order[place].src().size());
   }
 
-  // Of each node, where its sources' places begin, and whether it is computed from data.
+  // Of each node, where its sources' places begin, whether it is computed from data, and how long
+  // lookups in its closure's loops wait for each other until it is there.
   void find_data() {
     const size_t count = table_.order.size();
     first_.resize(count);
-    data_.resize(count);
+    found_.resize(count);
     uint32_t first = 0;
     for (size_t k = 0; k < count; ++k) {
       const UOp& u = table_.order[k];
@@ -132,9 +141,21 @@ class Estimator {
       first += static_cast<uint32_t>(below.size());
       bool is = u.op() == Op::Load || u.op() == Op::Index || u.op() == Op::Reduce;
       if (u.op() != Op::Range)
-        for (const uint32_t s : below) is = is || data_[s];
-      data_[k] = is;
+        for (const uint32_t s : below) is = is || found_[s].is_data;
+      found_[k].is_data = is;
+      if (!closes_ranges(u)) found_[k].wait = longest_wait(below);
+      const bool is_read = u.op() == Op::Load || u.op() == Op::Index;
+      const auto indices = below.subspan(is_read ? 1 : 0);
+      if (is_read && std::ranges::any_of(indices, [&](uint32_t s) { return found_[s].is_data; })) {
+        const double bytes = accesses_[k]->span * bytes_of(u.dtype());
+        found_[k].wait += bytes <= static_cast<double>(target_.l2_bytes) ? kLookedUp : kLookedUpFar;
+      }
     }
+  }
+  double longest_wait(std::span<const uint32_t> places) const {
+    double longest = 0;
+    for (const uint32_t s : places) longest = std::max(longest, found_[s].wait);
+    return longest;
   }
 
   // In one walk from users to sources: a value is computed in the loops of each closure that it is
@@ -268,12 +289,14 @@ class Estimator {
     const RangeSet own = closed_by(u.node);
     Nest nest = nest_of(closure, own);
     closure.loops = nest.loops;
+    const double before = at(Resource::Issue);
     for (uint32_t k = closure.place; k-- > 0;)
       if (computed_[k] & mine) compute(nest, value(k), u.node);
     totals_.copies = std::max(totals_.copies, product((u.free | own) & unrolled_));
     if (u.node.op() == Op::Reduce) reduce(nest, u, own);
     if (u.node.op() == Op::Store) store(nest, u);
     if (u.node.op() == Op::Stage) fill(nest, u, own);
+    look_up(nest, longest_wait(sources(closure.place)), at(Resource::Issue) - before);
     turn(nest);
     const LevelBytes bytes =
         traffic(nest.touched, nest.loops, unrolled_ | lanes_ | words_, table_.extents, target_);
@@ -352,6 +375,15 @@ class Estimator {
     totals_.code += copies * bodies * instructions;
   }
 
+  // Copies wait together for lookups that wait for each other; meanwhile a core looks at the next
+  // turns.  One lookup alone is known ahead.
+  void look_up(const Nest& nest, double wait, double instructions) {
+    if (wait <= kLookedUpFar) return;
+    const double turned = turns(nest);
+    const double ahead = std::max(1.0, kAhead * turned / std::max(1.0, instructions));
+    at(Resource::Chain) += turned * wait / ahead;
+  }
+
   // What the loops themselves take.
   void turn(const Nest& nest) {
     double n = 1;
@@ -369,8 +401,9 @@ class Estimator {
     if (!has(u.op(), kElementwise)) return;
     repeat(v, vectors(v, u.dtype()));
     const double n = times(nest, v);
-    if (u.dtype() == kInt64 && !data_[v.place]) return index(v, n);
-    if (u.src(0).dtype() == kInt64 && !data_[v.place] && u.dtype() == kBool) return mask(v, n);
+    if (u.dtype() == kInt64 && !found_[v.place].is_data) return index(v, n);
+    if (u.src(0).dtype() == kInt64 && !found_[v.place].is_data && u.dtype() == kBool)
+      return mask(v, n);
     // The product of a sum of products is no instruction of its own.
     if (u.op() == Op::Mul && closed.op() == Op::Reduce && closed.src(0) == u &&
         closed.reduce_arg().op == Op::Add)
@@ -387,7 +420,7 @@ class Estimator {
   // other is made safe in each.
   bool is_asked_by_taps(const Value& where) const {
     const uint32_t condition = sources(where.place)[0];
-    if (data_[condition]) return false;
+    if (found_[condition].is_data) return false;
     for (RangeSet set = table_.free[condition] & loops_; set; set &= set - 1)
       if (kernel_.ranges[static_cast<size_t>(std::countr_zero(set))].reduced) return true;
     return false;
@@ -759,7 +792,7 @@ class Estimator {
   std::vector<uint64_t> computed_;           // the closures in whose loops it is computed
   std::vector<const AccessInfo*> accesses_;  // null of what is none
   std::vector<uint32_t> first_;              // of its sources
-  std::vector<uint8_t> data_;                // whether it is computed from data
+  std::vector<Found> found_;
   RangeSet loops_ = 0, unrolled_ = 0, lanes_ = 0, words_ = 0;
   std::array<double, kResources> cycles_{};
   struct Totals {

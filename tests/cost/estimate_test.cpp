@@ -130,6 +130,25 @@ TEST_F(EstimateTest, LookedUpRowsAreAtMostTheTable) {
   EXPECT_LT(from_memory(5000) * 1.3, from_memory(100000));
 }
 
+// A lookup whose index is what another found: vectors wait side by side, and turns after each
+// other.
+TEST_F(EstimateTest, LookupsInARowWaitForEachOther) {
+  const auto found = [&](int64_t lookups) {
+    Tensor at = input({512}, kInt32);
+    for (int64_t i = 0; i < lookups; ++i) at = gather(input({4096}, kInt32), at, 0);
+    return kernel_of(at);
+  };
+  const auto waits = [&](const Kernel& kernel, const char* list) {
+    return of(kernel, list)[Resource::Chain];
+  };
+  const char* const kOne = "TILE r0 8; VEC r1";
+  const char* const kFour = "TILE r0 32; TILE r1 8; UPCAST r1; VEC r2";
+  EXPECT_EQ(waits(found(1), kOne), 0) << "its index is known ahead";
+  EXPECT_GT(waits(found(12), kOne), 1.5 * waits(found(6), kOne));
+  EXPECT_GT(waits(found(12), kOne), 2 * waits(found(12), kFour));
+  EXPECT_LT(seconds(found(12), kFour), seconds(found(12), kOne));
+}
+
 TEST_F(EstimateTest, SaysWhatIsWantedMost) {
   const Kernel copy = kernel_of(neg(input({1 << 24})));
   const Estimate large = of(copy, "TILE r0 16; VEC r1");

@@ -104,7 +104,30 @@ OPTIONS = [
 ]
 
 
+def pictures():
+    """As Pillow writes them; the files that are committed are those of Pillow 13."""
+    try:
+        from PIL import Image
+    except ImportError:
+        return print("left out: pictures, for want of Pillow")
+    y, x = np.mgrid[0:21, 0:37]
+    levels = np.stack([(x * 7 + y * 3) % 256, (x * x + y * 5) % 256, (x * 3 + y * y) % 256], -1)
+    whole = Image.fromarray(levels.astype("uint8"))
+    kinds = {"jpeg_420": ("RGB", {"quality": 60, "subsampling": 2}), "jpeg_422": ("RGB", {"quality": 75, "subsampling": 1}),
+             "jpeg_444": ("RGB", {"quality": 40, "subsampling": 0, "restart_marker_blocks": 2}),
+             "jpeg_progressive": ("RGB", {"quality": 50, "progressive": True}), "jpeg_grey": ("L", {"quality": 30}),
+             "png_rgb": ("RGB", {}), "png_palette": ("P", {}), "png_alpha": ("RGBA", {}), "png_bits": ("1", {}),
+             "bmp_rgb": ("RGB", {}), "bmp_palette": ("P", {}), "pnm_rgb": ("RGB", {}), "pnm_bits": ("1", {})}  # fmt: skip
+    for name, (mode, options) in kinds.items():
+        part = whole.crop((0, 0, 13, 9)) if name in ("bmp_rgb", "pnm_rgb") else whole
+        file = io.BytesIO()
+        kind = name.split("_")[0]
+        part.convert(mode).save(file, format="ppm" if kind == "pnm" else kind, **options)
+        put("picture", name, file.getvalue())
+
+
 def main():
+    pictures()
     for name, content in models():
         put("model", name, content)
     for name, array in arrays():
@@ -121,9 +144,9 @@ def main():
     for name, content in compressed():
         put("gzip", name, content)
     for protocol in (2, 3, 4, 5):
-        arrays = {"data": np.arange(6, dtype=np.uint8).reshape(2, 3), "labels": [1, 2, 300, -4], "name": "batch",
-                  "real": np.ones(2, np.float32), "files": ["a", "b"], "none": None, "some": (1.5, True)}  # fmt: skip
-        put("pickle", f"protocol{protocol}", pickle.dumps(arrays, protocol))
+        batch = {"data": np.arange(6, dtype=np.uint8).reshape(2, 3), "labels": [1, 2, 300, -4], "name": "batch",
+                 "real": np.ones(2, np.float32), "files": ["a", "b"], "none": None, "some": (1.5, True)}  # fmt: skip
+        put("pickle", f"protocol{protocol}", pickle.dumps(batch, protocol))
     for i, text in enumerate(OPTIONS):
         put("options", f"list{i}", f"{text}\n".encode())
 

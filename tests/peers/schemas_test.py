@@ -23,7 +23,6 @@ SIZES = "the data decides the size of the result"
 TEXTS = "made for one engine's texts"
 # (domain, operator): the versions that have no row, and why.
 WITHOUT = {
-    ("", "ImageDecoder"): ("20-27", "decoders of pictures are not part of the library"),
 }  # fmt: skip
 DEVICE = "has kernels on devices other than the processor alone, whose layouts it is about"
 SEARCH = "a search, whose lengths the data decides"

@@ -67,32 +67,13 @@ def value_of(context, given, kind=None):
     return Value.from_tensor(given if isinstance(given, Tensor) else tensor(given, context=context))
 
 
-def _nested(flat, shape):
-    """The list of texts by their shape; the one text of no shape."""
-    if len(shape) < 2:
-        return flat if shape else flat[0]
-    step = math.prod(shape[1:])
-    return [_nested(flat[i * step:(i + 1) * step], shape[1:]) for i in range(shape[0])]
-
-
-def _read_texts(value):
-    lengths = value.text_lengths
-    content = bytearray(sum(lengths))
-    value.read_texts(content)
-    ends = list(itertools.accumulate(lengths))
-    if content.isascii():  # a byte each
-        whole = content.decode("ascii")
-        return [whole[end - length:end] for length, end in zip(lengths, ends)]
-    return [content[end - length:end].decode("utf-8", "surrogateescape") for length, end in zip(lengths, ends)]
-
-
 def content_of(model, value):
     """What Python has for what a model made: a Tensor, texts, a list, a dict, or None."""
     kind = native.tiny_value_kind(value)
     if kind == Kind.TENSOR:
         return made(model, native.tiny_value_tensor(value))
-    if kind == Kind.TEXTS:
-        return _nested(_read_texts(value), value.shape)
+    if kind in (Kind.TEXTS, Kind.MAP) and (content := native.tiny_value_content(value)) is not NotImplemented:
+        return content
     if kind == Kind.OPTIONAL:
         return None
     parts = [content_of(model, value.element(i)) for i in range(value.count)]
