@@ -185,10 +185,18 @@ std::optional<PackedPanel::Part> PackedPanel::rows_of_cores(const Panel& panel) 
   double apart = rows->elements;
   for (const AccessInfo& a : edit_.table().accesses)
     if (!a.inside_reduction && a.strides[lane_] != 0 && a.strides[row_] != 0) apart += a.elements;
-  // Panels that are outside of all loops would be copied for each piece that cores take.
-  const bool is_outside = panel.steps == 0 && strided_rows() && holds_panels(panel);
-  if (!is_outside && apart <= static_cast<double>(parts) * panel.load->elements)
+  const auto bytes = static_cast<double>(edit_.table().widest_bytes);
+  const auto l1 = static_cast<double>(edit_.machine().l1_bytes);
+  const auto l2 = static_cast<double>(edit_.machine().l2_bytes);
+  // One panel, or all outside of rows that are far, are copied for each piece of the rows that
+  // cores take: few parts matter where that is no small copy.
+  const bool is_one = edit_.most(lane_) <= tile_.vectors * edit_.lanes();
+  if (!panel.steps && (is_one || (strided_rows() && holds_panels(panel)))) {
+    if (panel.load->elements * bytes <= kPartOfFirst * l1) return std::nullopt;
+  } else if (apart * bytes <= l2 ||  // what fits in one core's cache gained nothing
+             apart <= static_cast<double>(parts) * panel.load->elements) {
     return std::nullopt;
+  }
   std::optional<Part> part;
   for (size_t i = 0; i < edit_.kernel().ranges.size(); ++i) {
     if (i == lane_ || (reduction_.own & bit(i)) || edit_.number(i) == words_.range) continue;
