@@ -148,7 +148,7 @@ TEST_P(GraphProgram, WhatWasGivenToOthersIsNoOutputEither) {
 // Who realises a value keeps it: weights that were drawn and are frozen stay what they are while
 // the step draws more, be they few or many, and read or not.
 TEST_P(GraphProgram, WhatWasRealisedStaysAnOutput) {
-  for (const size_t count : {1, 20}) {
+  for (const size_t count : {size_t{1}, size_t{20}}) {
     Tensor key = make({1, 2});
     std::vector<Tensor> frozen;
     for (size_t i = 0; i < count; ++i) frozen.push_back(add(key, scalar(static_cast<int>(i))));
