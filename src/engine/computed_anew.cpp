@@ -107,11 +107,12 @@ void require_computed_by_runs(std::span<const UOp> outputs, std::span<const UOp>
     if (!stored || stored->base.op() != Op::Buffer) continue;
     const Ref<Storage> storage = storage_of(stored->base);
     for (const UOp& version : versions)
-      require(!storage->is_made_of(*storage_of(memory_below(version))), Status::InvalidArgument,
-              "outputs[", i,
-              "] was computed before, of a tensor that the program writes: every run"
-              " would give what it was then. Compile before it is read or realised; tiny_clone of"
-              " it is an output that stays");
+      require(
+          !storage->is_made_of(*storage_of(memory_below(version))), Status::InvalidArgument,
+          "outputs[", i,
+          "] was computed before, of a tensor that the program writes: every run"
+          " would give what it was then. Compile before it is read; a tiny_clone of it, or what was"
+          " realised (tiny_realize) before it was read, is an output that stays");
   }
 }
 

@@ -77,9 +77,6 @@ void rebind(Cell& cell, const UOp& computed) {
     cell.set(make_reshape(flat, shape_of(cell.node())));
 }
 
-// So many at once may be what somebody looks at; more are a network's parameters.
-constexpr size_t kLookedAtMost = 16;
-
 // A constant is its own value, and nothing needs no memory.
 bool needs_memory(const UOp& node) {
   return !node.is_const() && !product(shape_of(node)).is(0);
@@ -111,13 +108,16 @@ Wanted wanted_of(std::span<Tensor* const> tensors) {
   return wanted;
 }
 
-}  // namespace
+// What the values are computed for.
+enum class Purpose : uint8_t { Keep, Read };
 
-void realize(std::span<Tensor* const> tensors) {
+void compute(std::span<Tensor* const> tensors, Purpose purpose) {
   const Wanted wanted = wanted_of(tensors);
   if (wanted.nodes.empty()) return;
   realize(tensors.front()->context(), wanted.nodes);
-  if (wanted.nodes.size() <= kLookedAtMost)
+  // Who realises a value wants it as it is now.  Who reads one may go on to compile the step that
+  // it is part of.
+  if (purpose == Purpose::Read)
     for (const UOp& node : wanted.nodes)
       if (const auto stored = as_computed(node)) note_origin(*stored);
   for (size_t i = 0; i < wanted.cells.size(); ++i)
@@ -125,6 +125,17 @@ void realize(std::span<Tensor* const> tensors) {
   // Nobody keeps the expression that was computed: an equal one that is built after a write to this
   // memory would be the same node, with what was written.
   for (const Tensor* t : tensors) t->node();
+}
+
+void compute_to_read(Tensor& tensor) {
+  Tensor* one[] = {&tensor};
+  compute(one, Purpose::Read);
+}
+
+}  // namespace
+
+void realize(std::span<Tensor* const> tensors) {
+  compute(tensors, Purpose::Keep);
 }
 
 std::string schedule_json(std::span<Tensor* const> tensors) {
@@ -147,16 +158,14 @@ void read(Tensor& tensor, void* data, int64_t bytes) {
     std::memcpy(data, &bits, static_cast<size_t>(bytes));
     return;
   }
-  Tensor* one[] = {&tensor};
-  if (!has_value(tensor.node())) realize(one);
+  if (!has_value(tensor.node())) compute_to_read(tensor);
   read(tensor.context(), tensor.node(), data, bytes);
 }
 
 Ref<Storage> row_major_memory(Tensor& tensor) {
   if (tensor.node().is_const() || product(tensor.shape()).is(0))
     return copy_to(tensor.context().device(), tensor);
-  Tensor* one[] = {&tensor};
-  if (!has_value(tensor.node())) realize(one);
+  if (!has_value(tensor.node())) compute_to_read(tensor);
   return row_major_memory(tensor.context(), tensor.node());
 }
 
@@ -169,8 +178,7 @@ Ref<Storage> copy_to(Device& device, Tensor& tensor) {
     device.copy_in(nullptr, made->memory(), 0, &bits, bytes);
     return made;
   }
-  Tensor* one[] = {&tensor};
-  if (bytes > 0 && !has_value(tensor.node())) realize(one);
+  if (bytes > 0 && !has_value(tensor.node())) compute_to_read(tensor);
   return copy_to(device, tensor.context(), tensor.node(), bytes);
 }
 
@@ -216,11 +224,10 @@ Elements elements_of(Tensor& tensor) {
           "a scalar is a number and has no memory: use a tensor of one element");
   require_numbers(tensor.shape());
   if (product(tensor.shape()).is(0)) return {};
-  Tensor* one[] = {&tensor};
-  realize(one);
+  compute_to_read(tensor);
   if (!lies_as_viewed(tensor)) {  // a constant, or elements in another order
     own_memory(tensor, true);
-    realize(one);
+    compute_to_read(tensor);
   }
   const auto stored = as_view(tensor.node());
   const Ref<Storage> storage = storage_of(stored->base);

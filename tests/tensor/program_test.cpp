@@ -128,6 +128,47 @@ TEST_P(GraphProgram, WhatWasLookedAtIsNoOutputOfAStepThatWritesWhatItIsMadeOf) {
   EXPECT_EQ(get(again), Floats{3.5});
 }
 
+// Whichever way it was looked at.
+TEST_P(GraphProgram, WhatWasGivenToOthersIsNoOutputEither) {
+  Tensor w = make({1, 2, 3});
+  const Tensor x = input({3});
+  Tensor loss = sum(mul(w, w), {0}), row = mul(w, scalar(2)), copied = add(w, scalar(1));
+  if (std::string(GetParam()) == "far")  // its memory is not the host's
+    get(loss);
+  else
+    elements_of(loss);
+  row_major_memory(row);
+  copy_to(context_->device(), copied);
+  assign(w, sub(w, mul(w, x)));
+  for (const Tensor& looked_at : {loss, row, copied})
+    testing::expect_failure(testing::failure_of([&] { compile({x}, {w, looked_at}); }),
+                            Status::InvalidArgument, {"outputs[1]", "computed before"});
+}
+
+// Who realises a value keeps it: weights that were drawn and are frozen stay what they are while
+// the step draws more, be they few or many, and read or not.
+TEST_P(GraphProgram, WhatWasRealisedStaysAnOutput) {
+  for (const size_t count : {size_t{1}, size_t{20}}) {
+    Tensor key = make({1, 2});
+    std::vector<Tensor> frozen;
+    for (size_t i = 0; i < count; ++i) frozen.push_back(add(key, scalar(static_cast<int>(i))));
+    std::vector<Tensor*> all;
+    for (Tensor& t : frozen) all.push_back(&t);
+    realize(all);
+    EXPECT_EQ(get(frozen[0]), (Floats{1, 2}));
+    const Tensor x = input({2});
+    assign(key, add(key, x));
+    const Ref<TensorRun> run = run_of(compile({x}, {mul(frozen.back(), key), frozen[0]}));
+    run->set_input(0, make({1, 1}));
+    for (const float step : {1.0f, 2.0f}) {
+      run->execute();
+      const auto last = static_cast<float>(count - 1);
+      EXPECT_EQ(output(run, 0), (Floats{(1 + last) * (1 + step), (2 + last) * (2 + step)}));
+      EXPECT_EQ(output(run, 1), (Floats{1, 2}));
+    }
+  }
+}
+
 // A value of a weight that has others by now cannot be computed again.
 TEST_P(GraphProgram, WhatIsMadeOfReplacedElementsStaysInMemory) {
   const Tensor x = input({2});

@@ -34,6 +34,7 @@ constexpr double kApartSeconds = 20e-6;  // that lie between the moments when co
 constexpr int64_t kStrideFetched = 2048;
 constexpr int64_t kStepsOfPartMin = 16;  // of a panel that is cut to fit
 constexpr double kReadsOfRows = 2;       // of each element, by tiles of rows far from each other
+constexpr int64_t kPartsOfCore = 2;      // of the rows, so that none waits long for another
 
 // About kReducedBlock steps: as many in each block if they can be, so that no block needs guards.
 int64_t block_of_steps(int64_t steps) {
@@ -166,10 +167,45 @@ void PackedPanel::cut_panel(Panel& panel, int64_t steps, double rows) const {
   const bool are_counted = panel.in_place && panel.column_range != lane_;
   const int64_t columns = are_counted ? edit_.most(panel.column_range) * width : edit_.most(lane_);
   const int64_t fit = std::min(l2_bytes / 2 / bytes, room - beside * panel.steps) / block;
-  const int64_t wanted = cores > 1 ? std::min(fit, ceil_div(columns, 2 * cores)) : fit;
+  const bool are_columns_shared = cores > 1 && !rows_of_cores(panel);
+  const int64_t wanted = are_columns_shared ? std::min(fit, ceil_div(columns, 2 * cores)) : fit;
   panel.columns =
       block_of_panels(ceil_div(columns, width), std::max<int64_t>(ceil_div(wanted, width), 1)) *
       width;
+}
+
+// Where cores share the columns, each reads all rows, and the lines of its results are parts of
+// rows that others write too: from another core's cache a line comes at a third of the last level's
+// rate (Zen 5, 2026-11-30: 41 of 130 GB/s).  They share the rows instead where what all of them
+// have is more than a copy of the panels for each part.
+std::optional<PackedPanel::Part> PackedPanel::rows_of_cores(const Panel& panel) const {
+  const AccessInfo* rows = rows_operand();
+  const int64_t parts = kPartsOfCore * edit_.machine().cores;
+  if (edit_.machine().cores < 2 || panel.in_place || !rows) return std::nullopt;
+  double apart = rows->elements;
+  for (const AccessInfo& a : edit_.table().accesses)
+    if (!a.inside_reduction && a.strides[lane_] != 0 && a.strides[row_] != 0) apart += a.elements;
+  const auto bytes = static_cast<double>(edit_.table().widest_bytes);
+  const auto l1 = static_cast<double>(edit_.machine().l1_bytes);
+  const auto l2 = static_cast<double>(edit_.machine().l2_bytes);
+  // One panel, or all outside of rows that are far, are copied for each piece of the rows that
+  // cores take: few parts matter where that is no small copy.
+  const bool is_one = edit_.most(lane_) <= tile_.vectors * edit_.lanes();
+  if (!panel.steps && (is_one || (strided_rows() && holds_panels(panel)))) {
+    if (panel.load->elements * bytes <= kPartOfFirst * l1) return std::nullopt;
+  } else if (apart * bytes <= l2 ||  // what fits in one core's cache gained nothing
+             apart <= static_cast<double>(parts) * panel.load->elements) {
+    return std::nullopt;
+  }
+  std::optional<Part> part;
+  for (size_t i = 0; i < edit_.kernel().ranges.size(); ++i) {
+    if (i == lane_ || (reduction_.own & bit(i)) || edit_.number(i) == words_.range) continue;
+    if (panel.load->strides[i] != 0) return std::nullopt;  // each step has panels of its own
+    const int64_t tile = i == row_ ? tile_.rows : 1;
+    const int64_t size = ceil_div(edit_.const_extent(i), parts * tile) * tile;
+    if (!part && size * (parts - 1) < edit_.const_extent(i)) part = {i, size};
+  }
+  return part;
 }
 
 // The range of steps that are farthest apart in the rows (pictures of a batch), where each tile of
@@ -524,7 +560,12 @@ void PackedPanel::cut_ranges() {
   if (!panel_.in_place && (edit_.const_extent(lane_) == 0 || edit_.const_extent(lane_) > width))
     cuts_.vectors = edit_.tile(cuts_.panels, width);
   cuts_.lane = tile_.vectors > 1 ? edit_.tile(cuts_.vectors, edit_.lanes()) : cuts_.vectors;
-  cuts_.outer_row = edit_.number(row_);
+  if (const std::optional<Part> part = rows_of_cores(panel_)) {
+    cuts_.parts = edit_.number(part->range);
+    cuts_.in_part = edit_.tile(cuts_.parts, part->size);
+  }
+  const bool are_parts_rows = cuts_.parts == edit_.number(row_);
+  cuts_.outer_row = are_parts_rows ? cuts_.in_part : edit_.number(row_);
   const bool is_whole = tile_.rows == edit_.const_extent(row_);
   cuts_.inner_row = is_whole ? cuts_.outer_row : edit_.tile(cuts_.outer_row, tile_.rows);
 }
@@ -564,10 +605,12 @@ void PackedPanel::order_loops() {
     for (size_t i = 0; i < edit_.kernel().ranges.size(); ++i) {
       const bool is_own = i == lane_ || (has_panel ? i == panel_.column_range : i == row_);
       if (is_own || (reduction_.own & bit(i)) || edit_.number(i) == words_.range) continue;
-      if ((panel_.load->strides[i] != 0) == has_panel) add(edit_.number(i));
+      if ((panel_.load->strides[i] != 0) != has_panel) continue;
+      add(edit_.number(i) == cuts_.parts ? cuts_.in_part : edit_.number(i));
     }
   };
   const auto last = [&] { return nest_.order.empty() ? -1 : nest_.order.back(); };
+  if (cuts_.parts >= 0) add(cuts_.parts);
   add_free(true);
   if (cuts_.panels != cuts_.column_blocks) add(cuts_.column_blocks);
   if (panel_.steps) add(cuts_.blocks);

@@ -40,6 +40,11 @@ class PackedPanel {
     size_t column_range = 0;  // whose steps are panels (in_place), or columns
     double passes = 0;        // over it, by tiles of rows
   };
+  // Of a range, by its position, so many steps.
+  struct Part {
+    size_t range = 0;
+    int64_t size = 0;
+  };
   // The numbers of the ranges that the tile's are cut into; outer and inner may be one.
   struct Cuts {
     int64_t blocks = -1;  // of steps,
@@ -48,6 +53,8 @@ class PackedPanel {
     int64_t panels = -1;
     int64_t vectors = -1;
     int64_t lane = -1;
+    int64_t parts = -1;  // of a range that the rows alone step with, one for a core at a time,
+    int64_t in_part = -1;
     int64_t outer_row = -1;
     int64_t inner_row = -1;
   };
@@ -66,6 +73,7 @@ class PackedPanel {
   void slide_rows();
   Panel choose_panel() const;
   void cut_panel(Panel& panel, int64_t steps, double rows) const;
+  std::optional<Part> rows_of_cores(const Panel& panel) const;
   bool are_rows_first() const;
   bool are_rows_shared() const;
   bool are_rows_in_memory() const;

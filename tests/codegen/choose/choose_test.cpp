@@ -554,6 +554,39 @@ TEST_F(ChoiceTest, CoresShareTilesOfRowsWherePanelsAreFew) {
   }
 }
 
+// Two cores share the rows of a batch where all read and stored beside the panels is more than a
+// copy of these for each of four parts (of rows, or of what else only they step with); else
+// columns. Of a gradient for weights each copies all panels, within its rows.
+TEST_F(ChoiceTest, CoresShareRowsThatAreMoreThanCopiesOfPanels) {
+  Machine machine = avx512_machine();
+  const auto list = [&](const Tensor& value, int32_t cores) {
+    machine.cores = cores;
+    const UOp stored = context_->graph().make(Op::Contiguous, {value.node()});
+    const Schedule schedule = make_schedule({&stored, 1}, machine);
+    return to_text(
+        choose_options(prepare_kernel(schedule.kernels.front().kernel, machine), machine));
+  };
+  const auto product = [&](int64_t rows, int64_t steps, int64_t columns) {
+    return matmul(
+        make_placeholder(context_, kFloat32, to_shape({rows, steps})),
+        permute(make_placeholder(context_, kFloat32, to_shape({columns, steps})), {1, 0}));
+  };
+  const auto is_shared_by_rows = [&](const std::string& text) {
+    return text.find("TILE r0 ") < text.find("ORDER r0 ") && text.ends_with("; THREAD r0");
+  };
+  EXPECT_PRED1(is_shared_by_rows, list(product(1024, 512, 128), 2));
+  EXPECT_NE(list(product(1024, 512, 128), 2).find("TILE r0 260;"), std::string::npos);
+  EXPECT_NE(list(product(512, 768, 3072), 2).find("; THREAD r1"), std::string::npos)
+      << list(product(512, 768, 3072), 2);
+  EXPECT_EQ(list(product(1024, 512, 128), 1).find("TILE r0 260;"), std::string::npos);
+  const Tensor of_weights =
+      matmul(permute(make_placeholder(context_, kFloat32, to_shape({1024, 512})), {1, 0}),
+             make_placeholder(context_, kFloat32, to_shape({1024, 128})));
+  const std::string text = list(of_weights, 2);
+  EXPECT_EQ(text.find(" all "), std::string::npos) << text;
+  EXPECT_TRUE(text.ends_with("; THREAD r0")) << text;
+}
+
 // The means of 256 channels, side by side in memory, are computed once, with lanes along them; the
 // products of the classifier have lanes along what they sum.
 TEST_F(ChoiceTest, AStagedMeanHasLanesAlongChannels) {
