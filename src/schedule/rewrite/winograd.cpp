@@ -75,23 +75,33 @@ UOp extended(const Convolution& c, const std::array<int64_t, 2>& counts) {
                   to_shape(after));
 }
 
+// `x` as [sizes], made of these of its axes; the others have one element.
+UOp in_order(const UOp& x, const std::vector<size_t>& axes, const Shape& sizes) {
+  std::vector<bool> placed(shape_of(x).size());
+  Ints order;
+  for (const size_t axis : axes) {
+    order.push_back(static_cast<int64_t>(axis));
+    placed[axis] = true;
+  }
+  for (size_t i = 0; i < placed.size(); ++i)
+    if (!placed[i]) order.push_back(static_cast<int64_t>(i));
+  return make_reshape(make_permute(x, order), sizes);
+}
+
+std::vector<size_t> axes_of_input(const Convolution& c) {
+  std::vector<size_t> axes;
+  for (const AxisPair& a : c.batch) axes.push_back(a.input);
+  for (const WindowAxis& w : c.windows) axes.push_back(w.input);
+  for (const AxisPair& a : c.channels) axes.push_back(a.input);
+  return axes;
+}
+
 // The input as [n, rows, columns, channels], long enough for whole tiles.
 UOp input_of(const Convolution& c, const ConvolutionSize& size, WinogradTile tile) {
   const auto length = [&](int64_t n) { return (ceil_div(n, tile.outputs) + 1) * tile.outputs; };
   const std::array<int64_t, 2> counts{length(size.rows), length(size.columns)};
-  const UOp x = extended(c, counts);
-  std::vector<bool> placed(shape_of(x).size());
-  Ints order;
-  const auto place = [&](size_t axis) {
-    order.push_back(static_cast<int64_t>(axis));
-    placed[axis] = true;
-  };
-  for (const AxisPair& a : c.batch) place(a.input);
-  for (const WindowAxis& w : c.windows) place(w.input);
-  for (const AxisPair& a : c.channels) place(a.input);
-  for (size_t i = 0; i < placed.size(); ++i)
-    if (!placed[i]) order.push_back(static_cast<int64_t>(i));
-  return make_reshape(make_permute(x, order), {size.batch, counts[0], counts[1], size.channels_in});
+  return in_order(extended(c, counts), axes_of_input(c),
+                  {size.batch, counts[0], counts[1], size.channels_in});
 }
 
 // An input that is there already, with its channels apart, is laid out anew: each element is read
@@ -123,16 +133,30 @@ Convolution with_channels_innermost(Convolution c) {
 
 // An operand of the product as [sizes], made of these of its axes; it repeats along the others.
 UOp cut_to(const UOp& operand, const std::vector<size_t>& axes, const Ints& sizes) {
-  const size_t rank = shape_of(operand).size();
-  std::vector<bool> repeats(rank, true);
-  Ints order;
-  for (const size_t axis : axes) {
-    order.push_back(static_cast<int64_t>(axis));
-    repeats[axis] = false;
+  std::vector<bool> repeats(shape_of(operand).size(), true);
+  for (const size_t axis : axes) repeats[axis] = false;
+  return in_order(first_along(operand, repeats), axes, to_shape(sizes));
+}
+
+// `x` as movement of the last value that has the same elements, whatever movement leads to it: two
+// sums' operands of one value are one node then.
+UOp from_its_value(const UOp& x) {
+  const Shape shape = shape_of(x);
+  std::vector<size_t> axes;
+  for (size_t i = 0; i < shape.size(); ++i)
+    if (!shape[i].is(1)) axes.push_back(i);
+  UOp out = x, node = x;
+  while (!has_memory(node) && has(node.op(), kMovement)) {
+    if (node.op() == Op::Flip || node.op() == Op::Pad) break;
+    for (size_t& axis : axes) {
+      const auto below = axis_below(node, axis);
+      if (!below || !(shape_of(node.src(0))[*below] == shape_of(node)[axis])) return out;
+      axis = *below;
+    }
+    node = UOp(node.src(0));
+    if (product(shape_of(node)) == product(shape)) out = in_order(node, axes, shape);
   }
-  for (size_t i = 0; i < rank; ++i)
-    if (repeats[i]) order.push_back(static_cast<int64_t>(i));
-  return make_reshape(make_permute(first_along(operand, repeats), order), to_shape(sizes));
+  return out;
 }
 
 // The axes of the product along which batch and places, or taps and channels lie.
@@ -151,20 +175,32 @@ std::vector<size_t> axes_of_filter(const Convolution& c) {
   return axes;
 }
 
-// [taps, taps, out, in], whose first tap is the first of the input's places.
-UOp turned_filter(const UOp& filter, const Convolution& c) {
+// [taps, taps, out, in], whose first tap is the first of the input's places, or the last.
+UOp turned_filter(const UOp& filter, const Convolution& c, bool is_last_first = false) {
   Ints axes;
   for (size_t i = 0; i < 2; ++i)
-    if (c.windows[i].is_flipped) axes.push_back(static_cast<int64_t>(i));
+    if (c.windows[i].is_flipped != is_last_first) axes.push_back(static_cast<int64_t>(i));
   return axes.empty() ? filter : make_flip(filter, axes);
 }
 
-// What reached the places as [n, rows, columns, out], whole tiles of it.
-UOp slopes_of(const Convolution& c, const ConvolutionSize& size, WinogradTile tile) {
-  const UOp y =
-      cut_to(c.other, axes_of_places(c), {size.batch, size.rows, size.columns, size.channels_out});
-  const auto rest = [&](int64_t n) { return ceil_div(n, tile.outputs) * tile.outputs - n; };
-  return make_pad(y, Shape(4, Dim(0)), {0, rest(size.rows), rest(size.columns), 0});
+// `x` as a sum over an axis of one element: what the scheduler does not compute twice.
+UOp kept_whole(const UOp& x) {
+  const Shape& shape = shape_of(x);
+  Shape longer = shape;
+  longer.emplace_back(1);
+  const auto last = static_cast<int64_t>(shape.size());
+  return make_reshape(make_reduce(make_reshape(x, longer), Op::Add, {last}), shape);
+}
+
+// What reached places, [n, rows, columns, c], at the points of whole tiles.
+UOp slopes_of(const UOp& y, WinogradTile tile) {
+  const auto rest = [&](const Dim& n) {
+    return ceil_div(n.value(), tile.outputs) * tile.outputs - n.value();
+  };
+  const UOp whole = from_its_value(y);
+  const Shape& shape = shape_of(y);
+  return kept_whole(winograd_slopes(
+      make_pad(whole, Shape(4, Dim(0)), {0, rest(shape[1]), rest(shape[2]), 0}), tile));
 }
 
 // `value`, whose axes are these of the product, as the sum had it: one element along the others.
@@ -176,15 +212,6 @@ UOp placed(const UOp& value, const std::vector<size_t>& axes, const UOp& reduce)
   std::iota(order.begin(), order.end(), 0);
   sort_stable(order, {}, [&](int64_t i) { return axes[static_cast<size_t>(i)]; });
   return make_reshape(make_permute(make_reshape(value, sizes), order), shape_of(reduce));
-}
-
-// `x` as a sum over an axis of one element: what the scheduler does not compute twice.
-UOp kept_whole(const UOp& x) {
-  const Shape& shape = shape_of(x);
-  Shape longer = shape;
-  longer.emplace_back(1);
-  const auto last = static_cast<int64_t>(shape.size());
-  return make_reshape(make_reduce(make_reshape(x, longer), Op::Add, {last}), shape);
 }
 
 // The convolution computed in tiles.
@@ -206,15 +233,51 @@ UOp convolved_in_tiles(const UOp& reduce, const Convolution& c, WinogradTile til
 UOp filter_gradient_in_tiles(const UOp& reduce, const Convolution& c, WinogradTile tile) {
   const ConvolutionSize size = size_of(c, shape_of(reduce.src(0)));
   const UOp v = kept_whole(winograd_input(input_of(c, size, tile), tile));
-  const UOp s = kept_whole(winograd_slopes(slopes_of(c, size, tile), tile));
+  const UOp s = slopes_of(
+      cut_to(c.other, axes_of_places(c), {size.batch, size.rows, size.columns, size.channels_out}),
+      tile);
   const UOp sums = reduce.graph().make(Op::Contiguous, {winograd_slope_product(s, v)});
   return placed(turned_filter(winograd_filter_slopes(sums, tile), c), axes_of_filter(c), reduce);
 }
 
+// The same where the input has zeros around: what its own places add to the places of the output.
+// These have fewer tiles than the output, and a filter's gradient has them at the same points.
+UOp convolved_from_slopes(const UOp& reduce, const Convolution& c, WinogradTile tile) {
+  const ConvolutionSize size = size_of(c, shape_of(reduce.src(0)));
+  const Shape& input = shape_of(c.input);
+  const Dim rows = input[c.windows[0].input], columns = input[c.windows[1].input];
+  const UOp x = in_order(c.input, axes_of_input(c), {size.batch, rows, columns, size.channels_in});
+  const UOp filter =
+      cut_to(c.other, axes_of_filter(c), {c.taps, c.taps, size.channels_out, size.channels_in});
+  const UOp u =
+      reduce.graph().make(Op::Contiguous, {winograd_filter(turned_filter(filter, c, true), tile)});
+  const UOp d = winograd_product(slopes_of(x, tile), u);
+  const int64_t top = c.taps - 1 + c.windows[0].first, left = c.taps - 1 + c.windows[1].first;
+  const UOp y = make_shrink(winograd_input_slopes(d, tile), {0, top, left, 0},
+                            {size.batch, top + size.rows, left + size.columns, size.channels_out});
+  return placed(y, axes_of_places(c), reduce);
+}
+
+// Whether all places of the output are within reach of the input's, which have fewer tiles.
+bool has_fewer_tiles_within(const Convolution& c, const ConvolutionSize& size, WinogradTile tile) {
+  const auto tiles = [&](int64_t n) { return ceil_div(n, tile.outputs); };
+  int64_t of_input = 1;
+  for (size_t k = 0; k < 2; ++k) {
+    const WindowAxis& w = c.windows[k];
+    const int64_t n = shape_of(c.input)[w.input].value();
+    const int64_t first = c.taps - 1 + w.first;
+    if (first < 0 || first + (k == 0 ? size.rows : size.columns) > n + c.taps - 1) return false;
+    of_input *= tiles(n);
+  }
+  return of_input < tiles(size.rows) * tiles(size.columns);
+}
+
 // A sum as before, over axes that now have one element.
 UOp computed_in_tiles(const UOp& reduce, const Convolution& c, WinogradTile tile) {
-  const UOp y = c.is_gradient ? filter_gradient_in_tiles(reduce, c, tile)
-                              : convolved_in_tiles(reduce, c, tile);
+  const ConvolutionSize size = size_of(c, shape_of(reduce.src(0)));
+  const UOp y = c.is_gradient                           ? filter_gradient_in_tiles(reduce, c, tile)
+                : has_fewer_tiles_within(c, size, tile) ? convolved_from_slopes(reduce, c, tile)
+                                                        : convolved_in_tiles(reduce, c, tile);
   return make_reduce(y, Op::Add, reduce.reduce_arg().axes);
 }
 
