@@ -14,8 +14,8 @@
 //   D [p, p, channels out, in]       =  S^T V      a batch of matrix products
 //   the filter's gradient            =  G^T D G
 //
-// and where zeros around the input make tiles of the output more than those of the input (y: an
-// input's gradient), by the same S:
+// and where all taps reach beyond the ends of the input, y here (of an input's gradient), so that
+// the output has more tiles, by the same S:
 //
 //   N [p, p, tiles, channels out]    =  S * U      a batch of matrix products
 //   Y [.., channels out]             =  B N B^T    of each tile, and of those that reach into it
