@@ -307,14 +307,15 @@ double tiled_seconds(const ConvolutionSize& size, WinogradTile tile, const Machi
 }
 
 // Whether it is faster to add up what the input's own places, whose tiles are fewer, add to the
-// output.  This begins where a tile does, so that results share what they are made of.
+// output.  This begins where a tile does, so that results share what they are made of.  Only of
+// filters that vary is there a gradient, which wants the same places at the same points.
 bool is_faster_from_slopes(const Convolution& c, const ConvolutionSize& size, WinogradTile tile,
                            const Machine& target) {
   ConvolutionSize within = size;
   within.rows = shape_of(c.input)[c.windows[0].input].value();
   within.columns = shape_of(c.input)[c.windows[1].input].value();
   const int64_t around = c.taps - 1;
-  if (c.windows[0].first != -around || c.windows[1].first != -around ||
+  if (!c.filter_varies || c.windows[0].first != -around || c.windows[1].first != -around ||
       size.rows > within.rows + around || size.columns > within.columns + around)
     return false;
   const auto operands = static_cast<double>(3 * tile.points() * tile.points());
