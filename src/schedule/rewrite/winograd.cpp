@@ -217,17 +217,27 @@ UOp placed(const UOp& value, const std::vector<size_t>& axes, const UOp& reduce)
   return make_reshape(make_permute(make_reshape(value, sizes), order), shape_of(reduce));
 }
 
-// The convolution computed in tiles.
-UOp convolved_in_tiles(const UOp& reduce, const Convolution& c, WinogradTile tile) {
+// The convolution computed in tiles of its output.  Or, where all taps reach beyond the input's
+// ends, from tiles of its input: what these places add to those of the output.
+UOp convolved_in_tiles(const UOp& reduce, const Convolution& c, WinogradTile tile,
+                       bool is_from_slopes) {
   const ConvolutionSize size = size_of(c, shape_of(reduce.src(0)));
-  Graph& graph = reduce.graph();
-  const auto stored = [&](const UOp& x) { return graph.make(Op::Contiguous, {x}); };
+  const auto stored = [&](const UOp& x) { return reduce.graph().make(Op::Contiguous, {x}); };
   const UOp filter =
       cut_to(c.other, axes_of_filter(c), {c.taps, c.taps, size.channels_out, size.channels_in});
-  const UOp v = kept_whole(winograd_input(input_of(c, size, tile), tile));
-  const UOp u = stored(winograd_filter(turned_filter(filter, c), tile));
-  const UOp m = stored(winograd_product(v, u));
-  const UOp y = make_shrink(winograd_output(m, tile), Shape(4, Dim(0)),
+  const UOp u = stored(winograd_filter(turned_filter(filter, c, is_from_slopes), tile));
+  UOp tiles;
+  if (is_from_slopes) {
+    const Shape& input = shape_of(c.input);
+    const UOp x = in_order(
+        c.input, axes_of_input(c),
+        {size.batch, input[c.windows[0].input], input[c.windows[1].input], size.channels_in});
+    tiles = winograd_input_slopes(winograd_product(slopes_of(x, tile), u), tile);
+  } else {
+    const UOp v = kept_whole(winograd_input(input_of(c, size, tile), tile));
+    tiles = winograd_output(stored(winograd_product(v, u)), tile);
+  }
+  const UOp y = make_shrink(tiles, Shape(4, Dim(0)),
                             {size.batch, size.rows, size.columns, size.channels_out});
   return placed(y, axes_of_places(c), reduce);
 }
@@ -241,23 +251,6 @@ UOp filter_gradient_in_tiles(const UOp& reduce, const Convolution& c, WinogradTi
       tile);
   const UOp sums = reduce.graph().make(Op::Contiguous, {winograd_slope_product(s, v)});
   return placed(turned_filter(winograd_filter_slopes(sums, tile), c), axes_of_filter(c), reduce);
-}
-
-// The same where all taps reach beyond the input's ends: what its own places add to the places of
-// the output.  A filter's gradient has these at the same points.
-UOp convolved_from_slopes(const UOp& reduce, const Convolution& c, WinogradTile tile) {
-  const ConvolutionSize size = size_of(c, shape_of(reduce.src(0)));
-  const Shape& input = shape_of(c.input);
-  const Dim rows = input[c.windows[0].input], columns = input[c.windows[1].input];
-  const UOp x = in_order(c.input, axes_of_input(c), {size.batch, rows, columns, size.channels_in});
-  const UOp filter =
-      cut_to(c.other, axes_of_filter(c), {c.taps, c.taps, size.channels_out, size.channels_in});
-  const UOp u =
-      reduce.graph().make(Op::Contiguous, {winograd_filter(turned_filter(filter, c, true), tile)});
-  const UOp d = winograd_product(slopes_of(x, tile), u);
-  const UOp y = make_shrink(winograd_input_slopes(d, tile), Shape(4, Dim(0)),
-                            {size.batch, size.rows, size.columns, size.channels_out});
-  return placed(y, axes_of_places(c), reduce);
 }
 
 // Constants come from memory, while what is there already is multiplied: a network has more of them
@@ -329,11 +322,11 @@ bool is_faster_from_slopes(const Convolution& c, const ConvolutionSize& size, Wi
 // A sum as before, over axes that now have one element.
 UOp computed_in_tiles(const UOp& reduce, const Convolution& c, WinogradTile tile,
                       const Machine& target) {
-  const ConvolutionSize size = size_of(c, shape_of(reduce.src(0)));
-  const UOp y = c.is_gradient ? filter_gradient_in_tiles(reduce, c, tile)
-                : is_faster_from_slopes(c, size, tile, target)
-                    ? convolved_from_slopes(reduce, c, tile)
-                    : convolved_in_tiles(reduce, c, tile);
+  const UOp y = c.is_gradient
+                    ? filter_gradient_in_tiles(reduce, c, tile)
+                    : convolved_in_tiles(reduce, c, tile,
+                                         is_faster_from_slopes(
+                                             c, size_of(c, shape_of(reduce.src(0))), tile, target));
   return make_reduce(y, Op::Add, reduce.reduce_arg().axes);
 }
 
