@@ -110,7 +110,7 @@ TEST(OrderSums, WhatFitsOrStoresStaysAsItIs) {
 // Results that are each made of all columns of a square of loads, of each column the sum or the
 // difference of all its rows: written result by result, all loads would wait for the last of them.
 TEST(OrderSums, ColumnsOfATileAreDoneWithBeforeTheNextIsLoaded) {
-  constexpr int kSide = 8;
+  constexpr size_t kSide = 8;
   LinearProgram p;
   p.name = "square";
   p.params = {{kFloat32, true, false}, {kFloat32, false, true}};
@@ -119,12 +119,12 @@ TEST(OrderSums, ColumnsOfATileAreDoneWithBeforeTheNextIsLoaded) {
   std::vector<LinearId> loads;
   for (const Op op : {Op::Add, Op::Sub}) {
     LinearId result = 0;
-    for (int j = 0; j < kSide; ++j) {
+    for (size_t j = 0; j < kSide; ++j) {
       LinearId column = 0;
-      for (int i = 0; i < kSide; ++i) {
+      for (size_t i = 0; i < kSide; ++i) {
         if (op == Op::Add)
           loads.push_back(p.add(Op::Load, kLanes, {in, zero}, 32 * std::ssize(loads), 1));
-        const LinearId x = loads[static_cast<size_t>(j * kSide + i)];
+        const LinearId x = loads[j * kSide + i];
         column = i == 0 ? x : p.add(op, kLanes, {column, x});
       }
       result = j == 0 ? column : p.add(Op::Add, kLanes, {result, column});
