@@ -259,7 +259,7 @@ class Spec {
       }
       case Op::Winograd: {
         const Ints& arg = argument<Ints>("a transform has its part, results and taps of a tile");
-        law(arg.size() == 3 && arg[0] >= 0 && arg[0] <= 4, "the transform is a known part");
+        law(arg.size() == 3 && arg[0] >= 0 && arg[0] <= 5, "the transform is a known part");
         return law((arg[2] == 3 && (arg[1] == 2 || arg[1] == 4)) || (arg[2] == 5 && arg[1] == 4),
                    "tiles are of F(2, 3), F(4, 3) or F(4, 5)");
       }

@@ -82,7 +82,7 @@ class LayoutChoice {
     for (size_t i = 0; i < shape.size(); ++i)
       if (shape.size() > 2 && extent(u, i) >= KernelAxes::extent_min(u) && wins(i)) best = i;
     const int64_t gap = votes[best] >= kContraction ? gap_after(u, best) : 0;
-    const size_t planes = chosen_axes(u);
+    const size_t planes = std::max(chosen_axes(u), planes_[u.node()]);
     const int64_t apart = best >= planes ? gap_between(u, planes, best, gap) : 0;
     if (best == last && gap == 0 && apart == 0) return last;
     // The strides, from the innermost axis on.
@@ -136,8 +136,17 @@ class LayoutChoice {
       node = UOp(node.src(0));
     }
     if (node.op() != Op::Winograd) return 0;
-    const WinogradPart part = winograd_transform(node).part;
-    return part == WinogradPart::Output || part == WinogradPart::FilterSlopes ? 0 : 2;
+    const WinogradTransform transform = winograd_transform(node);
+    return transform.is_of_places() || transform.part == WinogradPart::FilterSlopes ? 0 : 2;
+  }
+
+  // A tile's places are made of what lies in all planes of a stored value.
+  void mark_planes(const UOp& transform) {
+    UOp node = transform.src(0);
+    while (!axes_.is_buffer(node) && has(node.op(), kMovement)) node = UOp(node.src(0));
+    const Shape &shape = shape_of(node), &above = shape_of(transform.src(0));
+    if (axes_.is_buffer(node) && std::equal(above.begin(), above.begin() + 2, shape.begin()))
+      planes_[node.node()] = 2;
   }
 
   // Elements to leave out after each plane, so that planes start in sets of their own: their
@@ -180,6 +189,8 @@ class LayoutChoice {
       const uint64_t along = at.axis ? uint64_t{1} << std::min<size_t>(*at.axis, 62) : kNoAxis;
       uint64_t& before = seen[at.node.node()];
       if (std::exchange(before, before | along) & along) continue;
+      if (at.node.op() == Op::Winograd && winograd_transform(at.node).is_of_places())
+        mark_planes(at.node);
       if (at.node.op() == Op::ReduceAxis && vote_of_reduction(at.node)) {
         // Its operands are no longer followed along the result's axis.
         for (const UOp& s : at.node.src()) stack.push_back({s, std::nullopt});
@@ -280,6 +291,7 @@ class LayoutChoice {
   std::vector<uint8_t> fixed_;
   NodeTable<std::vector<double>> votes_;  // per axis
   NodeTable<Axis> innermost_;
+  NodeTable<size_t> planes_;  // outermost axes, of which one kernel reads all at once
 };
 
 }  // namespace

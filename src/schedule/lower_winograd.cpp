@@ -131,6 +131,40 @@ Values of_points(const Values& m, size_t count) {
   return out;
 }
 
+// B d of two tiles side by side, the places of the second: what points give to the coefficients of
+// the polynomials of `input_points`, those behind `count` of the tile before.
+Values of_tiles(const Values& d, size_t count) {
+  const size_t points = d.size() / 2;
+  const int64_t of_tile = std::ssize(d) / 2;
+  std::vector<Polynomial> each{with_zeros(of_tile, 0, 1)};
+  Values x;
+  for (size_t i = 1; i + 1 < points; i += 2) {
+    const double a = finite_points(of_tile)[i];
+    Polynomial odd = with_zeros(of_tile, i, 2);
+    each.push_back(odd);
+    each.back().insert(each.back().begin(), 0);
+    for (double& factor : odd) factor *= a;
+    each.push_back(odd);
+  }
+  each.push_back(with_zeros(of_tile, 0, 0));
+  for (const size_t first : {size_t{0}, points}) {
+    x.push_back(d[first]);
+    for (size_t i = first + 1; i + 1 < first + points; i += 2) {
+      x.push_back(add(d[i], d[i + 1]));
+      x.push_back(sub(d[i], d[i + 1]));
+    }
+    x.push_back(d[first + points - 1]);
+  }
+  Values out;
+  for (size_t k = 0; k < count; ++k) {
+    Polynomial factors;
+    for (const size_t at : {k + count, k})
+      for (const Polynomial& p : each) factors.push_back(at < p.size() ? p[at] : 0);
+    out.push_back(combined(factors, x));
+  }
+  return out;
+}
+
 // What the polynomial of a point's row of B^T is at the point: G has its inverse.
 double filter_scale(size_t point, int64_t points) {
   const std::span<const double> all = finite_points(points);
@@ -150,6 +184,8 @@ Values along(const WinogradTransform& transform, const Values& operands) {
     case WinogradPart::Output:
     case WinogradPart::FilterSlopes:
       return of_points(operands, static_cast<size_t>(transform.results()));
+    case WinogradPart::InputSlopes:
+      return of_tiles(operands, static_cast<size_t>(transform.results()));
   }
   return {};
 }

@@ -22,6 +22,7 @@ std::span<const size_t> axes_below(WinogradPart part) {
     case WinogradPart::FilterSlopes:
       return kBelowFilter;
     case WinogradPart::Output:
+    case WinogradPart::InputSlopes:
       return kBelowOutput;
     default:
       return kBelowInput;
@@ -32,23 +33,32 @@ std::span<const size_t> axes_below(WinogradPart part) {
 
 int64_t WinogradTransform::operands() const {
   if (part == WinogradPart::Filter) return tile.taps;
+  if (part == WinogradPart::InputSlopes) return 2 * tile.points();  // the tile before comes first
   return part == WinogradPart::Slopes ? tile.outputs : tile.points();
 }
 
 int64_t WinogradTransform::results() const {
   if (part == WinogradPart::FilterSlopes) return tile.taps;
-  return part == WinogradPart::Output ? tile.outputs : tile.points();
+  return is_of_places() ? tile.outputs : tile.points();
+}
+
+bool WinogradTransform::reads_two_tiles() const {
+  return part == WinogradPart::Input || part == WinogradPart::InputSlopes;
+}
+
+bool WinogradTransform::is_of_places() const {
+  return part == WinogradPart::Output || part == WinogradPart::InputSlopes;
 }
 
 std::array<size_t, 2> WinogradTransform::result_axes() const {
-  if (part == WinogradPart::Output) return {2, 4};
+  if (is_of_places()) return {2, 4};
   return {0, 1};
 }
 
 std::vector<UOp> WinogradTransform::operand_index(const std::vector<UOp>& index, int64_t row,
                                                   int64_t column) const {
   Graph& graph = index.front().graph();
-  const int64_t m = tile.outputs;
+  const int64_t m = tile.outputs, p = tile.points();
   switch (part) {
     case WinogradPart::Input:
     case WinogradPart::Slopes:  // which stay within their tile
@@ -62,7 +72,9 @@ std::vector<UOp> WinogradTransform::operand_index(const std::vector<UOp>& index,
     case WinogradPart::FilterSlopes:
       return {graph.integer(row), graph.integer(column), index[2], index[3]};
     case WinogradPart::Output:
-      return {graph.integer(row), graph.integer(column), index[0], index[1], index[3], index[5]};
+    case WinogradPart::InputSlopes:
+      return {graph.integer(row % p), graph.integer(column % p), index[0],
+              add(index[1], row / p), add(index[3], column / p), index[5]};
   }
   return {};
 }
@@ -77,12 +89,12 @@ UOp make_winograd(const UOp& x, WinogradPart part, WinogradTile tile) {
   const auto is_size = [&](size_t axis, int64_t n) { return shape[axis].is(n); };
   const bool is_filter = part == WinogradPart::Filter || part == WinogradPart::FilterSlopes;
   invariant(shape.size() == (is_filter ? 4 : 6), "a transform has its axes");
-  const WinogradTransform transform{part, tile};
   if (part == WinogradPart::Input || part == WinogradPart::Slopes)
     invariant(is_size(2, tile.outputs) && is_size(4, tile.outputs), "the input comes in tiles");
   else
     for (const size_t axis : {size_t{0}, size_t{1}})
-      invariant(is_size(axis, transform.operands()), "the outermost axes number taps, or points");
+      invariant(is_size(axis, part == WinogradPart::Filter ? tile.taps : tile.points()),
+                "the outermost axes number taps, or points");
   return x.graph().make(Op::Winograd, {x},
                         Ints{static_cast<int64_t>(part), tile.outputs, tile.taps});
 }
@@ -96,16 +108,19 @@ Shape winograd_shape(const UOp& node) {
   const WinogradTransform transform = winograd_transform(node);
   const Shape& x = shape_of(node.src(0));
   const Dim n = transform.results();
+  const auto whole = [&](size_t axis) {
+    return transform.reads_two_tiles() ? x[axis] - 1 : x[axis];
+  };
   switch (transform.part) {
     case WinogradPart::Input:
-      return {n, n, x[0], x[1] - 1, x[3] - 1, x[5]};
     case WinogradPart::Slopes:
-      return {n, n, x[0], x[1], x[3], x[5]};
+      return {n, n, x[0], whole(1), whole(3), x[5]};
     case WinogradPart::Filter:
     case WinogradPart::FilterSlopes:
       return {n, n, x[2], x[3]};
     case WinogradPart::Output:
-      return {x[2], x[3], n, x[4], n, x[5]};
+    case WinogradPart::InputSlopes:
+      return {x[2], whole(3), n, whole(4), n, x[5]};
   }
   return {};
 }

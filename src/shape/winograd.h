@@ -12,6 +12,11 @@
 //   Slopes        y [n, rows, m, columns, m, c]    ->  [p, p, n, rows, columns, c]     A y A^T
 //   FilterSlopes  U [p, p, out, in]                ->  [r, r, out, in]                 G^T U G
 //
+// and where what reached a tile's results goes back to its points, which tiles share:
+//
+//   InputSlopes   D [p, p, n, rows + 1, columns + 1, c]  ->  [n, rows, m, columns, m, c]   B D B^T
+//                 of a tile, and of those before it what reaches into it
+//
 // The input's tiles overlap: each goes on into what lies behind and below it, so that r - 1 <= m.
 #pragma once
 
@@ -35,7 +40,7 @@ struct WinogradTile {
 // Those that there are transforms of: F(2, 3), F(4, 3) and F(4, 5).
 inline constexpr WinogradTile kWinogradTiles[] = {{2, 3}, {4, 3}, {4, 5}};
 
-enum class WinogradPart : uint8_t { Input, Filter, Output, Slopes, FilterSlopes };
+enum class WinogradPart : uint8_t { Input, Filter, Output, Slopes, FilterSlopes, InputSlopes };
 
 struct WinogradTransform {
   WinogradPart part = WinogradPart::Input;
@@ -43,6 +48,8 @@ struct WinogradTransform {
 
   int64_t operands() const;  // along one axis
   int64_t results() const;
+  bool reads_two_tiles() const;  // side by side along each axis: the source has one more
+  bool is_of_places() const;     // results lie side by side in rows and columns
   // The axes of the node along which the results of a tile lie.
   std::array<size_t, 2> result_axes() const;
   // Where the operand in this row and column of the tile is, of an element of the node.

@@ -140,7 +140,7 @@ const std::vector<Planted>& planted_in_tensors() {
       {"a transform has its part",
        [](Pieces& p) { return p.g.make(Op::Winograd, {p.buffer}, int64_t{0}); }},
       {"the transform is a known part",
-       [](Pieces& p) { return p.g.make(Op::Winograd, {p.buffer}, Ints{5, 4, 3}); }},
+       [](Pieces& p) { return p.g.make(Op::Winograd, {p.buffer}, Ints{6, 4, 3}); }},
       {"the transform is a known part",
        [](Pieces& p) { return p.g.make(Op::Winograd, {p.buffer}, Ints{0, 4}); }},
       {"tiles are of F(2, 3)",

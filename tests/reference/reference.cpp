@@ -286,13 +286,22 @@ Matrix matrix_of(const WinogradTransform& transform) {
       return powers_of_points(points, outputs, at);
     case WinogradPart::FilterSlopes:
       return turned(filter);
+    case WinogradPart::InputSlopes: {  // of the tile before, its last places
+      Matrix out(outputs, std::vector<double>(2 * points));
+      for (size_t i = 0; i < outputs; ++i)
+        for (size_t q = 0; q < points; ++q) {
+          out[i][points + q] = of_input[q][i];
+          if (i + outputs < points) out[i][q] = of_input[q][i + outputs];
+        }
+      return out;
+    }
   }
   return {};
 }
 
 // Where an operand of the tile is of which an element is a result.
 Ints operand_place(const WinogradTransform& transform, const Ints& at, int64_t i, int64_t j) {
-  const int64_t m = transform.tile.outputs;
+  const int64_t m = transform.tile.outputs, p = transform.tile.points();
   switch (transform.part) {
     case WinogradPart::Input:
     case WinogradPart::Slopes:
@@ -301,7 +310,7 @@ Ints operand_place(const WinogradTransform& transform, const Ints& at, int64_t i
     case WinogradPart::FilterSlopes:
       return {i, j, at[2], at[3]};
     default:
-      return {i, j, at[0], at[1], at[3], at[5]};
+      return {i % p, j % p, at[0], at[1] + i / p, at[3] + j / p, at[5]};
   }
 }
 
@@ -309,7 +318,7 @@ Ints operand_place(const WinogradTransform& transform, const Ints& at, int64_t i
 Values transformed(const UOp& node, const Ints& shape, const Values& x) {
   const WinogradTransform transform = winograd_transform(node);
   const Matrix matrix = matrix_of(transform);
-  const bool is_output = transform.part == WinogradPart::Output;
+  const bool is_output = transform.is_of_places();
   Values out = make(x.dtype, shape);
   for (size_t k = 0; k < out.size(); ++k) {
     const Ints at = unflattened(static_cast<int64_t>(k), shape);

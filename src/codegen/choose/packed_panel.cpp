@@ -120,13 +120,35 @@ PackedPanel::Panel PackedPanel::choose_panel() const {
   if (longest == lane_) return none;
   longest = range_read_again().value_or(longest);
   const bool is_short = edit_.most(lane_) <= width || steps < kStepsOfPanelMin;
-  if (!transposed && !in_place && !is_scattered && (rows < kReadAgainMin || is_short)) return none;
-  Panel panel{load, 0, static_cast<int64_t>(longest), 0, in_place, column_range, rows};
+  const bool is_copied = transposed || is_scattered || (rows > kReadAgainMin && !is_short);
+  if (!is_copied && !in_place && !is_walked_again(*load, rows)) return none;
+  Panel panel{load, 0, static_cast<int64_t>(longest), 0, in_place, column_range, rows, is_copied};
   // Rows whose steps are far from each other are copied for all panels instead, if these are near.
   const bool is_whole = strided_rows() && holds_panels(panel);
-  if (can_add_into_destination(edit_.kernel()) && rows >= kReadAgainMin && !is_whole)
+  if (can_add_into_destination(edit_.kernel()) && (rows >= kReadAgainMin || !is_copied) &&
+      !is_whole)
     cut_panel(panel, steps, rows);
-  return panel;
+  return is_copied || in_place || panel.steps ? panel : none;
+}
+
+// Whether columns that lie side by side, but not as panels, come from beyond the second level of
+// cache for each of some tiles of rows: blocks of their steps stay there, and are read as they lie.
+// So do the rows, of whose lines each tile reads a part (a gradient of weights).  Steps that are
+// pages apart come faster in long runs, unless they are read often.
+bool PackedPanel::is_walked_again(const AccessInfo& load, double passes) const {
+  const AccessInfo* rows = rows_operand();
+  const auto bytes = static_cast<double>(load.node.dtype().bytes());
+  if (!rows || rows->strides[row_] != 1 || words_.range >= 0 || passes <= 1 ||
+      load.elements * bytes <= static_cast<double>(edit_.machine().l2_bytes))
+    return false;
+  int64_t nearest = INT64_MAX, apart = INT64_MAX;
+  for (size_t i = 0; i < edit_.kernel().ranges.size(); ++i) {
+    if (!(reduction_.own & bit(i))) continue;
+    nearest = std::min(nearest, std::abs(load.strides[i]));
+    apart = std::min(apart, std::abs(rows->strides[i]));
+  }
+  const bool is_near = nearest < kPageBytes / load.node.dtype().bytes();
+  return apart >= edit_.lanes() && (is_near || passes >= kReadAgainMin);
 }
 
 // Rows along a window whose steps are walked innermost, and not cut.
@@ -669,7 +691,7 @@ void PackedPanel::fill_panel() {
     const std::vector<UOp> nodes = topological(edit_.now().roots);
     const int64_t at = std::ranges::find(nodes, value) - nodes.begin();
     edit_.apply({OptionKind::Stage, nest_.place, at, nest_.layout, 0, true});
-  } else if (!along_steps) {
+  } else if (!along_steps && (panel_.is_copied || panel_.in_place)) {
     edit_.apply(stage);
   }
 }

@@ -39,6 +39,7 @@ class PackedPanel {
     bool in_place = false;    // it lies as panels already: columns of one tile side by side
     size_t column_range = 0;  // whose steps are panels (in_place), or columns
     double passes = 0;        // over it, by tiles of rows
+    bool is_copied = true;    // if it does not lie as panels
   };
   // Of a range, by its position, so many steps.
   struct Part {
@@ -85,6 +86,7 @@ class PackedPanel {
   const AccessInfo* strided_rows() const;
   bool are_rows_far() const;
   bool holds_panels(const Panel& panel) const;
+  bool is_walked_again(const AccessInfo& load, double passes) const;
   std::optional<size_t> range_read_again() const;
   int64_t steps_apart(size_t range) const;
   void stage_far_rows();

@@ -35,6 +35,14 @@ class SumPiece {
     return count + shared > target.vector_registers;
   }
 
+  // Whether it stores what is made of more shared loads than there are registers.
+  bool is_crowded_with_loads(const Target& target) const {
+    int64_t shared = 0;
+    for (LinearId i = begin_; i < end_; ++i)
+      shared += ops_[i].op == Op::Load && is_shared(i) ? 1 : 0;
+    return sets_.empty() && shared > target.vector_registers;
+  }
+
   // Whether it makes values and adds them up: a sum is read where it is added to, and nowhere else.
   bool is_of_sums() const {
     for (LinearId i = begin_; i < end_; ++i) {
@@ -45,6 +53,33 @@ class SumPiece {
         if (ops_[op.src[s]].op == Op::Accumulator && !is_added_at_once(i, op.src[s])) return false;
     }
     return true;
+  }
+
+  // What is made of a value follows as soon as all else that it is made of is there: the loads of a
+  // column of a tile are done with before those of the next.  Loads and stores stay in their order.
+  std::vector<LinearId> by_readers() const {
+    std::vector<std::vector<LinearId>> made_of(end_ - begin_);
+    std::vector<uint32_t> waits(end_ - begin_);
+    for (LinearId i = begin_; i < end_; ++i)
+      for (size_t s = 0; s < ops_[i].count; ++s)
+        if (const LinearId source = ops_[i].src[s]; source >= begin_)
+          made_of[source - begin_].push_back(i), ++waits[i - begin_];
+    std::vector<LinearId> out;
+    std::vector<uint8_t> placed(end_ - begin_);
+    for (LinearId i = begin_; i < end_; ++i) {
+      std::vector<LinearId> stack{i};
+      while (!stack.empty()) {
+        const LinearId at = stack.back();
+        stack.pop_back();
+        if (std::exchange(placed[at - begin_], uint8_t{1})) continue;
+        out.push_back(at);
+        const std::vector<LinearId>& next = made_of[at - begin_];
+        for (size_t k = next.size(); k-- > 0;)
+          if (--waits[next[k] - begin_] == 0 && has(ops_[next[k]].op, kElementwise))
+            stack.push_back(next[k]);
+      }
+    }
+    return out;
   }
 
   // Of the sums' next steps always the one that leaves the fewest shared values waiting: a row that
@@ -170,13 +205,14 @@ void order_sums(LinearProgram& program, const Target& target) {
     if (i < ops.size() && !ends_piece(ops[i].op)) continue;
     const LinearId first = std::exchange(begin, i + 1);
     const SumPiece piece(program, readers, first, i);
-    if (!piece.is_crowded(target) || !piece.is_of_sums()) continue;
+    const bool is_of_sums = piece.is_crowded(target) && piece.is_of_sums();
+    if (!is_of_sums && !piece.is_crowded_with_loads(target)) continue;
     if (last_use.empty()) last_use = last_uses(ops);
     const RegisterCount registers(program, last_use, first, i);
     const auto place = order.begin() + first;
     const int64_t wanted = registers.vectors({{place, place + (i - first)}, {}});
     if (wanted <= target.vector_registers) continue;
-    const std::vector<LinearId> other = piece.by_shared_values();
+    const std::vector<LinearId> other = is_of_sums ? piece.by_shared_values() : piece.by_readers();
     if (registers.vectors({other, {}}) >= wanted) continue;
     std::ranges::copy(other, place);
     changed = true;

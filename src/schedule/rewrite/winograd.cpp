@@ -28,6 +28,9 @@ constexpr double kStreamRate = 0.6;
 constexpr double kGainMin = 1.2;
 constexpr int64_t kLanesMin = 8;
 constexpr double kFilterOps = 2;  // additions and products a tap for a point of its filter
+// Operations of a place for each point more that it is made of.  On a Zen 5, 2026-11-30: vectors of
+// 4 x 4 places of F(4, 5) take 49 ns of one tile each, 130 ns of four.
+constexpr double kOverlapOps = 3.5;
 
 ConvolutionSize size_of(const Convolution& c, const Shape& shape) {
   const auto count = [&](const auto& axes, auto axis_of) {
@@ -75,23 +78,33 @@ UOp extended(const Convolution& c, const std::array<int64_t, 2>& counts) {
                   to_shape(after));
 }
 
+// `x` as [sizes], made of these of its axes; the others have one element.
+UOp in_order(const UOp& x, const std::vector<size_t>& axes, const Shape& sizes) {
+  std::vector<bool> placed(shape_of(x).size());
+  Ints order;
+  for (const size_t axis : axes) {
+    order.push_back(static_cast<int64_t>(axis));
+    placed[axis] = true;
+  }
+  for (size_t i = 0; i < placed.size(); ++i)
+    if (!placed[i]) order.push_back(static_cast<int64_t>(i));
+  return make_reshape(make_permute(x, order), sizes);
+}
+
+std::vector<size_t> axes_of_input(const Convolution& c) {
+  std::vector<size_t> axes;
+  for (const AxisPair& a : c.batch) axes.push_back(a.input);
+  for (const WindowAxis& w : c.windows) axes.push_back(w.input);
+  for (const AxisPair& a : c.channels) axes.push_back(a.input);
+  return axes;
+}
+
 // The input as [n, rows, columns, channels], long enough for whole tiles.
 UOp input_of(const Convolution& c, const ConvolutionSize& size, WinogradTile tile) {
   const auto length = [&](int64_t n) { return (ceil_div(n, tile.outputs) + 1) * tile.outputs; };
   const std::array<int64_t, 2> counts{length(size.rows), length(size.columns)};
-  const UOp x = extended(c, counts);
-  std::vector<bool> placed(shape_of(x).size());
-  Ints order;
-  const auto place = [&](size_t axis) {
-    order.push_back(static_cast<int64_t>(axis));
-    placed[axis] = true;
-  };
-  for (const AxisPair& a : c.batch) place(a.input);
-  for (const WindowAxis& w : c.windows) place(w.input);
-  for (const AxisPair& a : c.channels) place(a.input);
-  for (size_t i = 0; i < placed.size(); ++i)
-    if (!placed[i]) order.push_back(static_cast<int64_t>(i));
-  return make_reshape(make_permute(x, order), {size.batch, counts[0], counts[1], size.channels_in});
+  return in_order(extended(c, counts), axes_of_input(c),
+                  {size.batch, counts[0], counts[1], size.channels_in});
 }
 
 // An input that is there already, with its channels apart, is laid out anew: each element is read
@@ -123,16 +136,30 @@ Convolution with_channels_innermost(Convolution c) {
 
 // An operand of the product as [sizes], made of these of its axes; it repeats along the others.
 UOp cut_to(const UOp& operand, const std::vector<size_t>& axes, const Ints& sizes) {
-  const size_t rank = shape_of(operand).size();
-  std::vector<bool> repeats(rank, true);
-  Ints order;
-  for (const size_t axis : axes) {
-    order.push_back(static_cast<int64_t>(axis));
-    repeats[axis] = false;
+  std::vector<bool> repeats(shape_of(operand).size(), true);
+  for (const size_t axis : axes) repeats[axis] = false;
+  return in_order(first_along(operand, repeats), axes, to_shape(sizes));
+}
+
+// `x` as movement of the last value that has the same elements, whatever movement leads to it: two
+// sums' operands of one value are one node then.
+UOp from_its_value(const UOp& x) {
+  const Shape shape = shape_of(x);
+  std::vector<size_t> axes;
+  for (size_t i = 0; i < shape.size(); ++i)
+    if (!shape[i].is(1)) axes.push_back(i);
+  UOp out = x, node = x;
+  while (!has_memory(node) && has(node.op(), kMovement)) {
+    if (node.op() == Op::Flip || node.op() == Op::Pad) break;
+    for (size_t& axis : axes) {
+      const auto below = axis_below(node, axis);
+      if (!below || !(shape_of(node.src(0))[*below] == shape_of(node)[axis])) return out;
+      axis = *below;
+    }
+    node = UOp(node.src(0));
+    if (product(shape_of(node)) == product(shape)) out = in_order(node, axes, shape);
   }
-  for (size_t i = 0; i < rank; ++i)
-    if (repeats[i]) order.push_back(static_cast<int64_t>(i));
-  return make_reshape(make_permute(first_along(operand, repeats), order), to_shape(sizes));
+  return out;
 }
 
 // The axes of the product along which batch and places, or taps and channels lie.
@@ -151,20 +178,32 @@ std::vector<size_t> axes_of_filter(const Convolution& c) {
   return axes;
 }
 
-// [taps, taps, out, in], whose first tap is the first of the input's places.
-UOp turned_filter(const UOp& filter, const Convolution& c) {
+// [taps, taps, out, in], whose first tap is the first of the input's places, or the last.
+UOp turned_filter(const UOp& filter, const Convolution& c, bool is_last_first = false) {
   Ints axes;
   for (size_t i = 0; i < 2; ++i)
-    if (c.windows[i].is_flipped) axes.push_back(static_cast<int64_t>(i));
+    if (c.windows[i].is_flipped != is_last_first) axes.push_back(static_cast<int64_t>(i));
   return axes.empty() ? filter : make_flip(filter, axes);
 }
 
-// What reached the places as [n, rows, columns, out], whole tiles of it.
-UOp slopes_of(const Convolution& c, const ConvolutionSize& size, WinogradTile tile) {
-  const UOp y =
-      cut_to(c.other, axes_of_places(c), {size.batch, size.rows, size.columns, size.channels_out});
-  const auto rest = [&](int64_t n) { return ceil_div(n, tile.outputs) * tile.outputs - n; };
-  return make_pad(y, Shape(4, Dim(0)), {0, rest(size.rows), rest(size.columns), 0});
+// `x` as a sum over an axis of one element: what the scheduler does not compute twice.
+UOp kept_whole(const UOp& x) {
+  const Shape& shape = shape_of(x);
+  Shape longer = shape;
+  longer.emplace_back(1);
+  const auto last = static_cast<int64_t>(shape.size());
+  return make_reshape(make_reduce(make_reshape(x, longer), Op::Add, {last}), shape);
+}
+
+// What reached places, [n, rows, columns, c], at the points of whole tiles.
+UOp slopes_of(const UOp& y, WinogradTile tile) {
+  const auto rest = [&](const Dim& n) {
+    return ceil_div(n.value(), tile.outputs) * tile.outputs - n.value();
+  };
+  const UOp whole = from_its_value(y);
+  const Shape& shape = shape_of(y);
+  return kept_whole(winograd_slopes(
+      make_pad(whole, Shape(4, Dim(0)), {0, rest(shape[1]), rest(shape[2]), 0}), tile));
 }
 
 // `value`, whose axes are these of the product, as the sum had it: one element along the others.
@@ -178,26 +217,27 @@ UOp placed(const UOp& value, const std::vector<size_t>& axes, const UOp& reduce)
   return make_reshape(make_permute(make_reshape(value, sizes), order), shape_of(reduce));
 }
 
-// `x` as a sum over an axis of one element: what the scheduler does not compute twice.
-UOp kept_whole(const UOp& x) {
-  const Shape& shape = shape_of(x);
-  Shape longer = shape;
-  longer.emplace_back(1);
-  const auto last = static_cast<int64_t>(shape.size());
-  return make_reshape(make_reduce(make_reshape(x, longer), Op::Add, {last}), shape);
-}
-
-// The convolution computed in tiles.
-UOp convolved_in_tiles(const UOp& reduce, const Convolution& c, WinogradTile tile) {
+// The convolution computed in tiles of its output.  Or, where all taps reach beyond the input's
+// ends, from tiles of its input: what these places add to those of the output.
+UOp convolved_in_tiles(const UOp& reduce, const Convolution& c, WinogradTile tile,
+                       bool is_from_slopes) {
   const ConvolutionSize size = size_of(c, shape_of(reduce.src(0)));
-  Graph& graph = reduce.graph();
-  const auto stored = [&](const UOp& x) { return graph.make(Op::Contiguous, {x}); };
+  const auto stored = [&](const UOp& x) { return reduce.graph().make(Op::Contiguous, {x}); };
   const UOp filter =
       cut_to(c.other, axes_of_filter(c), {c.taps, c.taps, size.channels_out, size.channels_in});
-  const UOp v = kept_whole(winograd_input(input_of(c, size, tile), tile));
-  const UOp u = stored(winograd_filter(turned_filter(filter, c), tile));
-  const UOp m = stored(winograd_product(v, u));
-  const UOp y = make_shrink(winograd_output(m, tile), Shape(4, Dim(0)),
+  const UOp u = stored(winograd_filter(turned_filter(filter, c, is_from_slopes), tile));
+  UOp tiles;
+  if (is_from_slopes) {
+    const Shape& input = shape_of(c.input);
+    const UOp x = in_order(
+        c.input, axes_of_input(c),
+        {size.batch, input[c.windows[0].input], input[c.windows[1].input], size.channels_in});
+    tiles = winograd_input_slopes(winograd_product(slopes_of(x, tile), u), tile);
+  } else {
+    const UOp v = kept_whole(winograd_input(input_of(c, size, tile), tile));
+    tiles = winograd_output(stored(winograd_product(v, u)), tile);
+  }
+  const UOp y = make_shrink(tiles, Shape(4, Dim(0)),
                             {size.batch, size.rows, size.columns, size.channels_out});
   return placed(y, axes_of_places(c), reduce);
 }
@@ -206,16 +246,11 @@ UOp convolved_in_tiles(const UOp& reduce, const Convolution& c, WinogradTile til
 UOp filter_gradient_in_tiles(const UOp& reduce, const Convolution& c, WinogradTile tile) {
   const ConvolutionSize size = size_of(c, shape_of(reduce.src(0)));
   const UOp v = kept_whole(winograd_input(input_of(c, size, tile), tile));
-  const UOp s = kept_whole(winograd_slopes(slopes_of(c, size, tile), tile));
+  const UOp s = slopes_of(
+      cut_to(c.other, axes_of_places(c), {size.batch, size.rows, size.columns, size.channels_out}),
+      tile);
   const UOp sums = reduce.graph().make(Op::Contiguous, {winograd_slope_product(s, v)});
   return placed(turned_filter(winograd_filter_slopes(sums, tile), c), axes_of_filter(c), reduce);
-}
-
-// A sum as before, over axes that now have one element.
-UOp computed_in_tiles(const UOp& reduce, const Convolution& c, WinogradTile tile) {
-  const UOp y = c.is_gradient ? filter_gradient_in_tiles(reduce, c, tile)
-                              : convolved_in_tiles(reduce, c, tile);
-  return make_reduce(y, Op::Add, reduce.reduce_arg().axes);
 }
 
 // Constants come from memory, while what is there already is multiplied: a network has more of them
@@ -264,6 +299,37 @@ double tiled_seconds(const ConvolutionSize& size, WinogradTile tile, const Machi
          saved_seconds(bytes, target) + target.launch_seconds + filter;
 }
 
+// Whether it is faster to add up what the input's own places, whose tiles are fewer, add to the
+// output.  This begins where a tile does, so that results share what they are made of.  Only of
+// filters that vary is there a gradient, which wants the same places at the same points.
+bool is_faster_from_slopes(const Convolution& c, const ConvolutionSize& size, WinogradTile tile,
+                           const Machine& target) {
+  ConvolutionSize within = size;
+  within.rows = shape_of(c.input)[c.windows[0].input].value();
+  within.columns = shape_of(c.input)[c.windows[1].input].value();
+  const int64_t around = c.taps - 1;
+  if (!c.filter_varies || c.windows[0].first != -around || c.windows[1].first != -around ||
+      size.rows > within.rows + around || size.columns > within.columns + around)
+    return false;
+  const auto operands = static_cast<double>(3 * tile.points() * tile.points());
+  const auto tiles = static_cast<double>(size.batch * ceil_div(size.rows, tile.outputs) *
+                                         ceil_div(size.columns, tile.outputs));
+  const double more = kOverlapOps * operands * tiles * static_cast<double>(size.channels_out);
+  return tiled_seconds(within, tile, target) + more / target.fma_rate <
+         tiled_seconds(size, tile, target);
+}
+
+// A sum as before, over axes that now have one element.
+UOp computed_in_tiles(const UOp& reduce, const Convolution& c, WinogradTile tile,
+                      const Machine& target) {
+  const UOp y = c.is_gradient
+                    ? filter_gradient_in_tiles(reduce, c, tile)
+                    : convolved_in_tiles(reduce, c, tile,
+                                         is_faster_from_slopes(
+                                             c, size_of(c, shape_of(reduce.src(0))), tile, target));
+  return make_reduce(y, Op::Add, reduce.reduce_arg().axes);
+}
+
 }  // namespace
 
 WinogradUse winograd_use(std::string_view text) {
@@ -300,7 +366,7 @@ ChangedGraph rewrite_winograd(std::span<const UOp> roots, const Machine& target,
     if (!c) return now;
     auto tile = winograd_tile(size_of(*c, shape_of(now.src(0))), target, extra_seconds);
     if (!tile && use == WinogradUse::WhereLegal) tile = WinogradTile{4, c->taps};
-    return tile ? computed_in_tiles(now, with_channels_innermost(*c), *tile) : now;
+    return tile ? computed_in_tiles(now, with_channels_innermost(*c), *tile, target) : now;
   });
 }
 

@@ -14,6 +14,12 @@
 //   D [p, p, channels out, in]       =  S^T V      a batch of matrix products
 //   the filter's gradient            =  G^T D G
 //
+// and where all taps reach beyond the ends of the input, y here (of an input's gradient), so that
+// the output has more tiles, by the same S:
+//
+//   N [p, p, tiles, channels out]    =  S * U      a batch of matrix products
+//   Y [.., channels out]             =  B N B^T    of each tile, and of those that reach into it
+//
 // An input that is in memory with its channels apart is laid out with these innermost first: each
 // of its elements is read for several tiles. A convolution is recognised by the indices of its
 // operands, never by a name.  U of a constant filter is a constant; where the filter varies (a

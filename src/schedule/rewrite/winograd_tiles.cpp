@@ -20,6 +20,12 @@ UOp in_tiles(const UOp& x, int64_t outputs) {
                       {size[0], size[1] / outputs, outputs, size[2] / outputs, outputs, size[3]});
 }
 
+// The places of all tiles: [n, rows, columns, c].
+UOp side_by_side(const UOp& tiles) {
+  const Ints size = const_dims(shape_of(tiles));
+  return make_reshape(tiles, {size[0], size[1] * size[2], size[3] * size[4], size[5]});
+}
+
 }  // namespace
 
 UOp winograd_input(const UOp& x, WinogradTile tile) {
@@ -41,10 +47,7 @@ UOp winograd_product(const UOp& v, const UOp& u) {
 }
 
 UOp winograd_output(const UOp& m, WinogradTile tile) {
-  const Ints size = const_dims(shape_of(m));
-  const int64_t n = tile.outputs;
-  return make_reshape(make_winograd(m, WinogradPart::Output, tile),
-                      {size[2], size[3] * n, size[4] * n, size[5]});
+  return side_by_side(make_winograd(m, WinogradPart::Output, tile));
 }
 
 UOp winograd_slopes(const UOp& y, WinogradTile tile) {
@@ -59,6 +62,11 @@ UOp winograd_slope_product(const UOp& s, const UOp& v) {
   const UOp left = viewed(s, {p, p, count, out, 1}, all);
   const UOp right = viewed(v, {p, p, count, 1, in}, all);
   return make_reshape(make_reduce(mul(left, right), Op::Add, {2}), {p, p, out, in});
+}
+
+UOp winograd_input_slopes(const UOp& d, WinogradTile tile) {
+  const Shape around{0, 0, 0, 1, 1, 0};
+  return side_by_side(make_winograd(make_pad(d, around, around), WinogradPart::InputSlopes, tile));
 }
 
 UOp winograd_filter_slopes(const UOp& sums, WinogradTile tile) {

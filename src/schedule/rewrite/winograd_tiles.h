@@ -27,4 +27,8 @@ UOp winograd_slope_product(const UOp& s, const UOp& v);
 // That  ->  [taps, taps, out, in]
 UOp winograd_filter_slopes(const UOp& sums, WinogradTile tile);
 
+// Of an input. What reached the points, [points, points, n, tiles of rows, tiles of columns, in]
+//   ->  [n, outputs * (tiles of rows + 1), outputs * (tiles of columns + 1), in]
+UOp winograd_input_slopes(const UOp& d, WinogradTile tile);
+
 }  // namespace tiny

@@ -335,6 +335,26 @@ TEST_F(ChoiceTest, PicturesThatEachTapReadsStayNear) {
   EXPECT_TRUE(list(34).starts_with("TILE r4 1;")) << list(34);
 }
 
+// What a gradient of weights sums over comes in blocks that stay near: a few tiles of rows read a
+// block as it lies, more of them a copy.
+TEST_F(ChoiceTest, BlocksThatAreReadAFewTimesAreNotCopied) {
+  const auto list = [&](int64_t steps, int64_t rows) {
+    const Tensor out = testing::float_input(context_, {steps, rows});
+    const Tensor in = testing::float_input(context_, {steps, 240});
+    return list_of_inputs(matmul(permute(in, {1, 0}), out));
+  };
+  const auto has = [](const std::string& text, const char* part) {
+    return text.find(part) != std::string::npos;
+  };
+  constexpr int64_t kFar = 12544;
+  for (const int64_t rows : {24, 40}) {
+    EXPECT_TRUE(has(list(kFar, rows), "TILE r2 256; ")) << list(kFar, rows);
+    EXPECT_FALSE(has(list(kFar, rows), "STAGE")) << list(kFar, rows);
+  }
+  EXPECT_TRUE(has(list(kFar, 96), "STAGE")) << list(kFar, 96);
+  EXPECT_FALSE(has(list(200, 24), "TILE r2 ")) << list(200, 24);
+}
+
 // While a row is stored, the next is computed and the one after that read, if they all stay in the
 // first level of cache.  What is in no cache is asked for sooner.
 TEST_F(ChoiceTest, LoopsOfRowsOverlap) {

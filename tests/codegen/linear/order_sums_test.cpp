@@ -107,6 +107,54 @@ TEST(OrderSums, WhatFitsOrStoresStaysAsItIs) {
   EXPECT_TRUE(stays(Tile(14, 2, true), 18));
 }
 
+// Results that are each made of all columns of a square of loads, of each column the sum or the
+// difference of all its rows: written result by result, all loads would wait for the last of them.
+TEST(OrderSums, ColumnsOfATileAreDoneWithBeforeTheNextIsLoaded) {
+  constexpr size_t kSide = 8;
+  LinearProgram p;
+  p.name = "square";
+  p.params = {{kFloat32, true, false}, {kFloat32, false, true}};
+  const LinearId in = p.add(Op::Param, kAddress, {}, 0), out = p.add(Op::Param, kAddress, {}, 1);
+  const LinearId zero = p.add(Op::Const, kInt64);
+  std::vector<LinearId> loads;
+  for (const Op op : {Op::Add, Op::Sub}) {
+    LinearId result = 0;
+    for (size_t j = 0; j < kSide; ++j) {
+      LinearId column = 0;
+      for (size_t i = 0; i < kSide; ++i) {
+        if (op == Op::Add)
+          loads.push_back(p.add(Op::Load, kLanes, {in, zero}, 32 * std::ssize(loads), 1));
+        const LinearId x = loads[j * kSide + i];
+        column = i == 0 ? x : p.add(op, kLanes, {column, x});
+      }
+      result = j == 0 ? column : p.add(Op::Add, kLanes, {result, column});
+    }
+    p.add(Op::Store, kVoid, {out, zero, result}, op == Op::Add ? 0 : 32, 1);
+  }
+  verify(p);
+  std::mt19937_64 random(7);
+  KernelCall call{{sample(kFloat32, 8 * kSide * kSide, random), zeros(kFloat32, 16)}, {}};
+  const Outcome want = evaluate(p, call);
+  const std::string before = to_string(p);
+  order_sums(p, with_registers(kSide * kSide));
+  EXPECT_EQ(to_string(p), before) << "all loads have a register";
+  order_sums(p, with_registers(16));
+  verify(p);
+  EXPECT_EQ(difference(p, want, evaluate(p, call)), "");
+  for (const Target& target : targets_here())
+    EXPECT_EQ(difference(p, want, execute(p, call, target)), "");
+  std::vector<LinearId> last(p.ops.size());
+  for (LinearId i = 0; i < p.ops.size(); ++i)
+    for (size_t s = 0; s < p.ops[i].count; ++s) last[p.ops[i].src[s]] = i;
+  int most = 0;
+  for (LinearId i = 0; i < p.ops.size(); ++i) {
+    int open = 0;
+    for (LinearId k = 0; k < i; ++k) open += p.ops[k].op == Op::Load && last[k] > i ? 1 : 0;
+    most = std::max(most, open);
+  }
+  EXPECT_LE(most, 2) << to_string(p);
+}
+
 TEST(OrderSums, WhatFitsInNoOrderWantsFewerRegisters) {
   Tile tile(28, 3);
   order_sums(tile.p, with_registers(16));

@@ -171,6 +171,59 @@ TEST_F(Winograd, AFilterAndItsGradientShareTheTransformedInput) {
                                                 {WinogradPart::FilterSlopes, 1}}));
 }
 
+// Without padding what reached the output has fewer tiles than the input: both gradients are formed
+// from it at the same points.
+TEST_F(Winograd, BothGradientsShareWhatReachedTheTiles) {
+  for (const int64_t taps : {3, 5}) {
+    const Tensor x = data({2, 16, 14, 13}), w = values({16, 16, taps, taps});
+    const Tensor y = conv(x, w, Tensor(), {});
+    const Tensor losses[] = {y}, upstreams[] = {data(const_dims(y.shape()))}, by[] = {x, w};
+    std::vector<UOp> roots;
+    for (const Tensor& slope : gradients(losses, upstreams, by)) roots.push_back(slope.node());
+    const std::vector<uint8_t> is_constant(x.graph().id_limit());
+    const ChangedGraph all =
+        rewrite_winograd(roots, avx512_machine(), is_constant, WinogradUse::WhereLegal);
+    std::map<WinogradPart, int> parts;
+    for (const UOp& u : topological(all.roots))
+      if (u.op() == Op::Winograd) ++parts[winograd_transform(u).part];
+    EXPECT_EQ(parts, (std::map<WinogradPart, int>{{WinogradPart::Input, 1},
+                                                  {WinogradPart::Filter, 1},
+                                                  {WinogradPart::Slopes, 1},
+                                                  {WinogradPart::FilterSlopes, 1},
+                                                  {WinogradPart::InputSlopes, 1}}))
+        << taps << " taps";
+    for (size_t k = 0; k < roots.size(); ++k) {
+      const reference::Values want = reference::evaluate(roots[k]);
+      const reference::Values got = reference::evaluate(all.roots[k]);
+      ASSERT_EQ(got.shape, want.shape);
+      for (size_t i = 0; i < want.size(); ++i)
+        ASSERT_NEAR(got.real[i], want.real[i], kErrorMax * 2 * 14 * 13) << taps << " taps, " << i;
+    }
+  }
+}
+
+// The output's transform reads all planes of the products at once.
+TEST_F(Winograd, PlanesThatAreReadAtOnceStartInSetsOfTheirOwn) {
+  const Tensor y = data({2, 64, 16, 16}), w = values({64, 64, 3, 3});
+  const Tensor sum = conv(y, w, Tensor(), padded(2, 2));
+  const std::vector<uint8_t> is_constant(sum.graph().id_limit());
+  UOp out =
+      rewrite_winograd({&sum.node(), 1}, avx512_machine(), is_constant, WinogradUse::WhereFaster)
+          .roots.front();
+  ASSERT_TRUE(std::ranges::any_of(topological({&out, 1}), [](const UOp& u) {
+    return u.op() == Op::Winograd && winograd_transform(u).part == WinogradPart::InputSlopes;
+  }));
+  out = out.graph().make(Op::Contiguous, {out});
+  const Schedule schedule = make_schedule({&out, 1}, avx512_machine());
+  int64_t found = 0;
+  for (const ScheduledKernel& kernel : schedule.kernels)
+    if (schedule.elements.contains(kernel.stores.front().destination.node())) {
+      EXPECT_EQ(kernel.stores.front().view.strides[1].value(), 2 * 4 * 4 * 64 + 16);
+      ++found;
+    }
+  EXPECT_EQ(found, 2) << "what reached the tiles, and its products";
+}
+
 // The transforms with tiles of each size, without the choice.
 TEST_F(Winograd, BothSizesOfTilesMakeTheConvolution) {
   const Tensor w = values({5, 3, 3, 3});
@@ -201,7 +254,8 @@ TEST_F(Winograd, TransformsHaveTheValuesOfTheirMatrices) {
         {WinogradPart::Filter, {r, r, 4, 5}},
         {WinogradPart::Output, {p, p, 2, 3, 2, 5}},
         {WinogradPart::Slopes, {2, 3, m, 2, m, 5}},
-        {WinogradPart::FilterSlopes, {p, p, 4, 5}}};
+        {WinogradPart::FilterSlopes, {p, p, 4, 5}},
+        {WinogradPart::InputSlopes, {p, p, 2, 3, 4, 5}}};
     for (const auto& [part, shape] : parts) {
       const auto of = [&](const Tensor& x) {
         return Tensor(context_, make_winograd(x.node(), part, tile));
