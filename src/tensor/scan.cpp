@@ -1,14 +1,10 @@
 #include "tensor/scan.h"
 
-#include <algorithm>
-#include <optional>
-#include <vector>
-
 #include "base/checked.h"
 #include "ir/build.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
-#include "tensor/joining.h"
+#include "tensor/indexing.h"
 #include "tensor/movement.h"
 #include "tensor/promotion.h"
 #include "tensor/reduce.h"
@@ -63,58 +59,19 @@ Dim inner_elements(const Tensor& a, int64_t axis) {
 // Lanes lie along what is inside of the axis where there is enough of it.
 constexpr int64_t kInnerMin = 8;
 
-// So many rows are summed one after the other by one kernel, which reads each once.
-constexpr int64_t kWholeRows = 2 * kBlock;
-
-int64_t rows_of_block(int64_t n) {
-  for (int64_t rows = kBlock; rows > 1; --rows)
-    if (n % rows == 0) return rows;
-  return 1;
-}
-
-// Running sums of rows, one after the other; those of a block from the sum `before` it.
-Tensor sums_of_rows(const Tensor& a, int64_t axis, bool exclusive, bool reverse,
-                    const std::optional<Tensor>& before) {
-  const int64_t rows = a.shape()[static_cast<size_t>(axis)].value();
-  std::vector<Tensor> sums(static_cast<size_t>(rows));
-  std::optional<Tensor> sum;
-  for (int64_t i = 0; i < rows; ++i) {
-    const int64_t at = reverse ? rows - 1 - i : i;
-    const Tensor row = slice_axis(a, axis, at, at + 1);
-    const std::optional<Tensor> next = sum ? add(*sum, row) : row;
-    const std::optional<Tensor>& part = exclusive ? sum : next;
-    sums[static_cast<size_t>(at)] = part && before ? add(*before, *part)
-                                    : part         ? *part
-                                    : before       ? *before
-                                             : full(row.context_ref(), row.dtype(), row.shape(), 0);
-    sum = next;
-  }
-  return concat(sums, axis);
-}
-
-// Running sums along any axis, from its end if `reverse`: those of a block's rows one after the
-// other, from the sum of the blocks before.
-Tensor running_rows(const Tensor& a, int64_t axis, bool exclusive, bool reverse) {
-  const auto along = static_cast<size_t>(axis);
-  const int64_t n = a.shape()[along].value();
-  if (n <= kWholeRows) return sums_of_rows(a, axis, exclusive, reverse, {});
-  const int64_t rows = rows_of_block(n);
-  if (rows == 1) {
-    Shape none(static_cast<size_t>(a.rank()), Dim(0));
-    Shape more = none;
-    more[along] = round_up(n, kBlock) - n;
-    const Tensor padded = reverse ? pad(a, more, none) : pad(a, none, more);
-    const Tensor sums = running_rows(padded, axis, exclusive, reverse);
-    const Dim first = reverse ? more[along] : Dim(0);
-    return slice_axis(sums, axis, first, first + n);
-  }
-  Shape shape = a.shape();
-  shape[along] = n / rows;
-  shape.insert(shape.begin() + axis + 1, Dim(rows));
-  const Tensor blocks = reshape(a, shape);
-  const Tensor totals = reduce_as_is(blocks, Op::Add, {axis + 1}, true);
-  const Tensor before = running_rows(totals, axis, true, reverse);
-  return reshape(sums_of_rows(blocks, axis + 1, exclusive, reverse, before), a.shape());
+// What has come together up to each element: of each (axis `along`), the others (the next axis) that
+// stand before it.  It is stored as it is: kernels that are to read other places of it do not compute
+// it, which takes a step for each element only in its own order (rules/running_reductions.h).
+Tensor up_to_each(const Tensor& a, int64_t along, Op op, int64_t nothing, bool exclusive,
+                  bool reverse) {
+  const Dim& n = a.shape()[static_cast<size_t>(along)];
+  const Tensor to = positions(a.context_ref(), kInt64, n, along, a.rank() + 1);
+  const Tensor from = positions(a.context_ref(), kInt64, n, along + 1, a.rank() + 1);
+  const Tensor& low = reverse ? to : from;
+  const Tensor& high = reverse ? from : to;
+  const Tensor taken = exclusive ? less(low, high) : less_equal(low, high);
+  const Tensor spread = where(taken, unsqueeze(a, {along}), number_int(a, nothing));
+  return contiguous(reduce_as_is(spread, op, {along + 1}, false));
 }
 
 }  // namespace
@@ -126,11 +83,15 @@ Tensor cumsum(const Tensor& a, int64_t axis, bool exclusive, bool reverse) {
   Tensor x = cast(a, accumulator_dtype(dtype));
   if (size.is(0)) return cast(x, dtype);
   if (upper_bound(inner_elements(x, along)) >= kInnerMin)
-    return cast(running_rows(x, along, exclusive, reverse), dtype);
+    return cast(up_to_each(x, along, Op::Add, 0, exclusive, reverse), dtype);
   if (reverse) x = flip(x, {along});
   Tensor out = transpose(running(transpose(x, along, -1), exclusive), along, -1);
   if (reverse) out = flip(out, {along});
   return cast(out, dtype);
+}
+
+Tensor cumprod(const Tensor& a, int64_t axis, bool exclusive, bool reverse) {
+  return up_to_each(a, checked_axis(axis, a.rank()), Op::Mul, 1, exclusive, reverse);
 }
 
 }  // namespace tiny

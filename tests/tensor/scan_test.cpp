@@ -4,12 +4,18 @@
 #include <gtest/gtest.h>
 
 #include "tensor/create.h"
+#include "tensor/elementwise.h"
 #include "tensor/value.h"
 #include "tests/support/context.h"
 #include "tests/support/machines.h"
+#include "tests/support/tensors.h"
 
 namespace tiny {
 namespace {
+
+using testing::Floats;
+using testing::floats;
+using testing::floats_of;
 
 // Sums of integers wrap and are exact.
 void expect_sums(const Ref<Context>& context, int64_t n, int64_t inner, bool exclusive,
@@ -49,6 +55,18 @@ TEST(Cumsum, AddsUpFromTheEnd) {
   for (const int64_t n : {1, 13, 31, 37, 90})
     for (const int64_t inner : {1, 8})
       for (const bool exclusive : {false, true}) expect_sums(context, n, inner, exclusive, true);
+}
+
+TEST(Cumprod, MultipliesUpToEach) {
+  for (const char* device : {"cpu", "interp"}) {
+    const Ref<Context> context = testing::new_context(device);
+    const Tensor a = floats(context, {2, 3, 4, 5, 6, 7}, {2, 3});
+    EXPECT_EQ(floats_of(cumprod(a, 1)), (Floats{2, 6, 24, 5, 30, 210}));
+    EXPECT_EQ(floats_of(cumprod(a, -1, true)), (Floats{1, 2, 6, 1, 5, 30}));
+    EXPECT_EQ(floats_of(cumprod(a, 1, false, true)), (Floats{24, 12, 4, 210, 42, 7}));
+    EXPECT_EQ(floats_of(cumprod(a, 0, true, true)), (Floats{5, 6, 7, 1, 1, 1}));
+    EXPECT_EQ(cumprod(cast(a, kInt32), 0).dtype(), kInt32);
+  }
 }
 
 }  // namespace

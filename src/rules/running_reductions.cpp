@@ -1,0 +1,138 @@
+#include "rules/running_reductions.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "ir/affine.h"
+#include "ir/bounds.h"
+#include "ir/build.h"
+#include "ir/fold.h"
+#include "ir/shared_value.h"
+#include "rules/split_ranges.h"
+
+namespace tiny {
+
+namespace {
+
+// A reduction of v[k] for all k up to r + `offset`, after both were turned that count backwards.
+struct Prefix {
+  UOp reduce;
+  UOp of;     // k
+  UOp along;  // r
+  bool turns_of = false;
+  bool turns_along = false;
+  int64_t offset = 0;
+};
+
+UOp turned(const UOp& range, const UOp& e) {
+  return sub(sub(range.src(0), 1), e);
+}
+
+// What is compared as integers that hold every index.
+UOp uncast(const UOp& u) {
+  return u.op() == Op::Cast && u.src(0).dtype() == kInt64 && u.dtype() == kInt32 ? UOp(u.src(0)) : u;
+}
+
+// a - b + 1 >= 0 or a - b >= 0, as what a condition says.
+std::optional<Affine> difference(const UOp& condition) {
+  if (condition.op() != Op::Less && condition.op() != Op::LessEqual) return std::nullopt;
+  const std::optional<Affine> low = affine(uncast(condition.src(0)));
+  const std::optional<Affine> high = affine(uncast(condition.src(1)));
+  if (!low || !high) return std::nullopt;
+  std::optional<Affine> e = add_scaled(*high, *low, -1);
+  if (e && condition.op() == Op::Less) --e->constant;
+  return e;
+}
+
+// The same where `range` counts from its end.
+std::optional<Affine> turn(const Affine& e, const UOp& range) {
+  const int64_t c = e.coefficient(range);
+  const std::optional<Affine> last = affine(sub(range.src(0), 1));
+  if (!last) return std::nullopt;
+  std::optional<Affine> out = add_scaled(e, *last, c);
+  return out ? add_scaled(*out, Affine{0, {{range, 1}}}, -2 * c) : std::nullopt;
+}
+
+std::optional<Prefix> prefix_of(const Kernel& kernel, const UOp& reduce) {
+  if (reduce.op() != Op::Reduce || reduce.src(0).op() != Op::Where) return std::nullopt;
+  const UOp& chosen = reduce.src(0);
+  if (!chosen.src(2).is_const() ||
+      chosen.src(2).const_bits() != identity_bits(reduce.reduce_arg().op, reduce.dtype()))
+    return std::nullopt;
+  std::optional<Affine> e = difference(chosen.src(0));
+  if (!e || e->terms.size() != 2) return std::nullopt;
+  Prefix prefix;
+  prefix.reduce = reduce;
+  for (const AffineTerm& term : e->terms) {
+    if (term.atom.op() != Op::Range) return std::nullopt;
+    const bool is_closed = std::ranges::find(reduce.src().subspan(1), term.atom) != reduce.src().end();
+    (is_closed ? prefix.of : prefix.along) = term.atom;
+  }
+  if (!prefix.of || !prefix.along) return std::nullopt;
+  if (kernel.ranges[kernel.position(prefix.along)].reduced || reaches(chosen.src(1), prefix.along))
+    return std::nullopt;
+  prefix.turns_of = e->coefficient(prefix.of) > 0;
+  if (prefix.turns_of) e = turn(*e, prefix.of);
+  prefix.turns_along = e && e->coefficient(prefix.along) < 0;
+  if (prefix.turns_along) e = turn(*e, prefix.along);
+  if (!e || e->terms.size() != 2 || e->coefficient(prefix.of) != -1 ||
+      e->coefficient(prefix.along) != 1 || e->constant > 0)
+    return std::nullopt;
+  prefix.offset = e->constant;
+  return prefix;
+}
+
+UOp running(const Prefix& prefix) {
+  const UOp& reduce = prefix.reduce;
+  const UOp at = add(prefix.along, prefix.offset);
+  const UOp place = prefix.turns_of ? turned(prefix.of, at) : at;
+  UOp part = substitute(reduce.src(0).src(1), {{prefix.of, place}});
+  for (const UOp& room : {at, turned(prefix.of, at)})
+    if (!prove_nonnegative(room)) part = where(nonnegative(room), part, reduce.src(0).src(2));
+  std::vector<UOp> src{part};
+  for (const UOp& r : reduce.src().subspan(1))
+    if (!(r == prefix.of)) src.push_back(r);
+  if (src.size() > 1) src[0] = reduce.with_src(src);
+  return reduce.graph().make(Op::Running, {src[0], prefix.along, prefix.along}, reduce.arg());
+}
+
+// One of the kernel's reductions becomes a running value; whether there was one.
+bool run_next(Kernel& kernel, std::vector<UOp>& turned_ranges) {
+  const std::vector<UOp> order = topological(kernel.roots);
+  for (const UOp& u : order) {
+    const std::optional<Prefix> prefix = prefix_of(kernel, u);
+    if (!prefix) continue;
+    const UOp& along = prefix->along;
+    if (prefix->turns_along) {
+      if (runs_along(order, along) || std::ranges::find(turned_ranges, along) != turned_ranges.end())
+        continue;
+      turned_ranges.push_back(along);
+    }
+    const UOp value = prefix->turns_along ? UOp() : running(*prefix);
+    map_kernel(kernel, [&](const UOp& node, std::vector<UOp>& src) {
+      if (value && node == u) return value;
+      if (!value && node == along) return turned(along, along);
+      return node.with_src(src);
+    });
+    simplify_indices(kernel);
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void run_reductions(Kernel& kernel) {
+  std::vector<UOp> turned_ranges;
+  bool any = false;
+  while (run_next(kernel, turned_ranges)) any = true;
+  if (!any) return;
+  const std::vector<UOp> order = topological(kernel.roots);
+  std::erase_if(kernel.ranges, [&](const KernelRange& r) {
+    return r.reduced && std::ranges::find(order, r.range) == order.end();
+  });
+}
+
+}  // namespace tiny
