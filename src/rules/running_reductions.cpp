@@ -56,7 +56,8 @@ std::optional<Affine> turn(const Affine& e, const UOp& range) {
 }
 
 std::optional<Prefix> prefix_of(const Kernel& kernel, const UOp& reduce) {
-  if (reduce.op() != Op::Reduce || reduce.src(0).op() != Op::Where) return std::nullopt;
+  if (reduce.op() != Op::Reduce || reduce.src().size() != 2 || reduce.src(0).op() != Op::Where)
+    return std::nullopt;
   const UOp& chosen = reduce.src(0);
   if (!chosen.src(2).is_const() ||
       chosen.src(2).const_bits() != identity_bits(reduce.reduce_arg().op, reduce.dtype()))
@@ -67,8 +68,7 @@ std::optional<Prefix> prefix_of(const Kernel& kernel, const UOp& reduce) {
   prefix.reduce = reduce;
   for (const AffineTerm& term : e->terms) {
     if (term.atom.op() != Op::Range) return std::nullopt;
-    const bool is_closed = std::ranges::find(reduce.src().subspan(1), term.atom) != reduce.src().end();
-    (is_closed ? prefix.of : prefix.along) = term.atom;
+    (term.atom == reduce.src(1) ? prefix.of : prefix.along) = term.atom;
   }
   if (!prefix.of || !prefix.along) return std::nullopt;
   if (kernel.ranges[kernel.position(prefix.along)].reduced || reaches(chosen.src(1), prefix.along))
@@ -91,11 +91,7 @@ UOp running(const Prefix& prefix) {
   UOp part = substitute(reduce.src(0).src(1), {{prefix.of, place}});
   for (const UOp& room : {at, turned(prefix.of, at)})
     if (!prove_nonnegative(room)) part = where(nonnegative(room), part, reduce.src(0).src(2));
-  std::vector<UOp> src{part};
-  for (const UOp& r : reduce.src().subspan(1))
-    if (!(r == prefix.of)) src.push_back(r);
-  if (src.size() > 1) src[0] = reduce.with_src(src);
-  return reduce.graph().make(Op::Running, {src[0], prefix.along, prefix.along}, reduce.arg());
+  return reduce.graph().make(Op::Running, {part, prefix.along, prefix.along}, reduce.arg());
 }
 
 // One of the kernel's reductions becomes a running value; whether there was one.
@@ -124,15 +120,18 @@ bool run_next(Kernel& kernel, std::vector<UOp>& turned_ranges) {
 
 }  // namespace
 
-void run_reductions(Kernel& kernel) {
+void run_reductions(Kernel& of) {
   std::vector<UOp> turned_ranges;
+  Kernel kernel = of;
   bool any = false;
   while (run_next(kernel, turned_ranges)) any = true;
   if (!any) return;
   const std::vector<UOp> order = topological(kernel.roots);
+  if (std::ranges::any_of(order, [](const UOp& u) { return u.op() == Op::Reduce; })) return;
   std::erase_if(kernel.ranges, [&](const KernelRange& r) {
     return r.reduced && std::ranges::find(order, r.range) == order.end();
   });
+  of = std::move(kernel);
 }
 
 }  // namespace tiny

@@ -7,7 +7,8 @@
 
 namespace tiny {
 
-// Of a kernel that has no options yet.  A range along which they all run from its end is turned.
-void run_reductions(Kernel& kernel);
+// Of a kernel that has no options yet, and no other reductions: those want loops of their own.  A
+// range along which they run from its end is turned.
+void run_reductions(Kernel& of);
 
 }  // namespace tiny
