@@ -55,9 +55,12 @@ std::optional<Affine> turn(const Affine& e, const UOp& range) {
   return out ? add_scaled(*out, Affine{0, {{range, 1}}}, -2 * c) : std::nullopt;
 }
 
+bool chooses(const UOp& reduce) {
+  return reduce.op() == Op::Reduce && reduce.src().size() == 2 && reduce.src(0).op() == Op::Where;
+}
+
 std::optional<Prefix> prefix_of(const Kernel& kernel, const UOp& reduce) {
-  if (reduce.op() != Op::Reduce || reduce.src().size() != 2 || reduce.src(0).op() != Op::Where)
-    return std::nullopt;
+  if (!chooses(reduce)) return std::nullopt;
   const UOp& chosen = reduce.src(0);
   if (!chosen.src(2).is_const() ||
       chosen.src(2).const_bits() != identity_bits(reduce.reduce_arg().op, reduce.dtype()))
@@ -121,8 +124,9 @@ bool run_next(Kernel& kernel, std::vector<UOp>& turned_ranges) {
 }  // namespace
 
 void run_reductions(Kernel& of) {
+  if (std::ranges::none_of(topological(of.roots), chooses)) return;
   std::vector<UOp> turned_ranges;
-  Kernel kernel = of;
+  Kernel kernel = split_at_exact_divisors(of);
   bool any = false;
   while (run_next(kernel, turned_ranges)) any = true;
   if (!any) return;
