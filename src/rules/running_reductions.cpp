@@ -32,7 +32,8 @@ UOp turned(const UOp& range, const UOp& e) {
 
 // What is compared as integers that hold every index.
 UOp uncast(const UOp& u) {
-  return u.op() == Op::Cast && u.src(0).dtype() == kInt64 && u.dtype() == kInt32 ? UOp(u.src(0)) : u;
+  return u.op() == Op::Cast && u.src(0).dtype() == kInt64 && u.dtype() == kInt32 ? UOp(u.src(0))
+                                                                                 : u;
 }
 
 // a - b + 1 >= 0 or a - b >= 0, as what a condition says.
@@ -105,7 +106,8 @@ bool run_next(Kernel& kernel, std::vector<UOp>& turned_ranges) {
     if (!prefix) continue;
     const UOp& along = prefix->along;
     if (prefix->turns_along) {
-      if (runs_along(order, along) || std::ranges::find(turned_ranges, along) != turned_ranges.end())
+      if (runs_along(order, along) ||
+          std::ranges::find(turned_ranges, along) != turned_ranges.end())
         continue;
       turned_ranges.push_back(along);
     }

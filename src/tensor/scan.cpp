@@ -13,8 +13,8 @@ namespace tiny {
 
 namespace {
 
-// What has come together up to each element: of each (axis `along`), the others (the next axis) that
-// stand before it.  A step for each element (rules/running_reductions.h).
+// What has come together up to each element: of each (axis `along`), the others (the next axis)
+// that stand before it.  A step for each element (rules/running_reductions.h).
 Tensor up_to_each(const Tensor& a, int64_t along, Op op, int64_t nothing, bool exclusive,
                   bool reverse) {
   const Dim& n = a.shape()[static_cast<size_t>(along)];
@@ -80,8 +80,7 @@ Tensor cumsum(const Tensor& a, int64_t axis, bool exclusive, bool reverse) {
 }
 
 Tensor cumprod(const Tensor& a, int64_t axis, bool exclusive, bool reverse) {
-  return contiguous(
-      up_to_each(a, checked_axis(axis, a.rank()), Op::Mul, 1, exclusive, reverse));
+  return contiguous(up_to_each(a, checked_axis(axis, a.rank()), Op::Mul, 1, exclusive, reverse));
 }
 
 }  // namespace tiny

@@ -61,8 +61,7 @@ TEST(Cumsum, AddsUpOneLongRowInBlocks) {
     const Ref<Context> context = testing::new_context(machine.device, machine.isa);
     for (const int64_t n : {16128, 16130, 20000})
       for (const bool exclusive : {false, true})
-        for (const bool reverse : {false, true})
-          expect_sums(context, n, 1, exclusive, reverse, 1);
+        for (const bool reverse : {false, true}) expect_sums(context, n, 1, exclusive, reverse, 1);
   }
 }
 

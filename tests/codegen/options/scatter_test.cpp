@@ -98,8 +98,7 @@ class RandomRunning : Choices {
     Tensor high = positions(context_, kInt64, n, axis, rank + 1);
     if (chance(40)) std::swap(low, high);
     const Tensor taken = chance(50) ? less(low, high) : less_equal(low, high);
-    const Tensor nothing =
-        a.with(a.graph().constant_bits(dtype, identity_bits(op, dtype)));
+    const Tensor nothing = a.with(a.graph().constant_bits(dtype, identity_bits(op, dtype)));
     const Tensor out =
         reduce_as_is(where(taken, unsqueeze(a, {axis}), nothing), op, {axis + 1}, false);
     return cast(chance(30) ? maximum(out, number_int(out, 1)) : out, kFloat32);
