@@ -30,32 +30,6 @@ UOp turned(const UOp& range, const UOp& e) {
   return sub(sub(range.src(0), 1), e);
 }
 
-// What is compared as integers that hold every index.
-UOp uncast(const UOp& u) {
-  return u.op() == Op::Cast && u.src(0).dtype() == kInt64 && u.dtype() == kInt32 ? UOp(u.src(0))
-                                                                                 : u;
-}
-
-// a - b + 1 >= 0 or a - b >= 0, as what a condition says.
-std::optional<Affine> difference(const UOp& condition) {
-  if (condition.op() != Op::Less && condition.op() != Op::LessEqual) return std::nullopt;
-  const std::optional<Affine> low = affine(uncast(condition.src(0)));
-  const std::optional<Affine> high = affine(uncast(condition.src(1)));
-  if (!low || !high) return std::nullopt;
-  std::optional<Affine> e = add_scaled(*high, *low, -1);
-  if (e && condition.op() == Op::Less) --e->constant;
-  return e;
-}
-
-// The same where `range` counts from its end.
-std::optional<Affine> turn(const Affine& e, const UOp& range) {
-  const int64_t c = e.coefficient(range);
-  const std::optional<Affine> last = affine(sub(range.src(0), 1));
-  if (!last) return std::nullopt;
-  std::optional<Affine> out = add_scaled(e, *last, c);
-  return out ? add_scaled(*out, Affine{0, {{range, 1}}}, -2 * c) : std::nullopt;
-}
-
 bool chooses(const UOp& reduce) {
   return reduce.op() == Op::Reduce && reduce.src().size() == 2 && reduce.src(0).op() == Op::Where;
 }
@@ -66,7 +40,12 @@ std::optional<Prefix> prefix_of(const Kernel& kernel, const UOp& reduce) {
   if (!chosen.src(2).is_const() ||
       chosen.src(2).const_bits() != identity_bits(reduce.reduce_arg().op, reduce.dtype()))
     return std::nullopt;
-  std::optional<Affine> e = difference(chosen.src(0));
+  const UOp& condition = chosen.src(0);
+  if ((condition.op() != Op::Less && condition.op() != Op::LessEqual) ||
+      condition.src(0).dtype() != kInt64)
+    return std::nullopt;
+  UOp slack = slack_of(condition);
+  std::optional<Affine> e = affine(slack);
   if (!e || e->terms.size() != 2) return std::nullopt;
   Prefix prefix;
   prefix.reduce = reduce;
@@ -74,15 +53,17 @@ std::optional<Prefix> prefix_of(const Kernel& kernel, const UOp& reduce) {
     if (term.atom.op() != Op::Range) return std::nullopt;
     (term.atom == reduce.src(1) ? prefix.of : prefix.along) = term.atom;
   }
-  if (!prefix.of || !prefix.along) return std::nullopt;
-  if (kernel.ranges[kernel.position(prefix.along)].reduced || reaches(chosen.src(1), prefix.along))
+  const UOp &of = prefix.of, &along = prefix.along;
+  if (!of || !along || kernel.ranges[kernel.position(along)].reduced ||
+      reaches(chosen.src(1), along))
     return std::nullopt;
-  prefix.turns_of = e->coefficient(prefix.of) > 0;
-  if (prefix.turns_of) e = turn(*e, prefix.of);
-  prefix.turns_along = e && e->coefficient(prefix.along) < 0;
-  if (prefix.turns_along) e = turn(*e, prefix.along);
-  if (!e || e->terms.size() != 2 || e->coefficient(prefix.of) != -1 ||
-      e->coefficient(prefix.along) != 1 || e->constant > 0)
+  prefix.turns_of = e->coefficient(of) > 0;
+  prefix.turns_along = e->coefficient(along) < 0;
+  if (prefix.turns_of) slack = substitute(slack, {{of, turned(of, of)}});
+  if (prefix.turns_along) slack = substitute(slack, {{along, turned(along, along)}});
+  e = affine(slack);
+  if (!e || e->terms.size() != 2 || e->coefficient(of) != -1 || e->coefficient(along) != 1 ||
+      e->constant > 0)
     return std::nullopt;
   prefix.offset = e->constant;
   return prefix;
