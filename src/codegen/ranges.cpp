@@ -54,7 +54,7 @@ std::optional<std::pair<UOp, int64_t>> find_divisor(const Kernel& kernel) {
   };
   for (const UOp& u : order) {
     const auto divided = divided_range(u);
-    if (!divided) continue;
+    if (!divided || runs_along(order, divided->range)) continue;
     const auto& [r, c] = *divided;
     const bool tiles = c <= kTileMax && u.op() == Op::FloorMod && !is_reduced(kernel, r);
     if ((tiles && chooses(u)) || is_read_in_panels(order, u.src(0), c)) return std::pair(r, c);

@@ -103,8 +103,18 @@ std::vector<UOp> places_of(const Kernel& kernel) {
 
 }  // namespace
 
+bool runs_along(std::span<const UOp> nodes, const UOp& range) {
+  return std::ranges::any_of(
+      nodes, [&](const UOp& u) { return u.op() == Op::Running && u.src(1) == range; });
+}
+
 RangeSet ordered_ranges(const Kernel& kernel) {
   RangeSet ordered = 0;
+  for (const UOp& u : topological(kernel.roots)) {
+    if (u.op() != Op::Running) continue;
+    const size_t along = kernel.position(u.src(1));
+    if (!kernel.ranges[along].reduced) ordered |= bit(along);
+  }
   for (const UOp& place : places_of(kernel))
     for (const UOp& r : topological({&place.src(1), 1}))
       if (r.op() == Op::Range) ordered |= bit(kernel.position(r));

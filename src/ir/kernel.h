@@ -117,7 +117,10 @@ bool is_grouped(const Kernel& kernel);
 // How many of the first ranges are Thread: the launch's range is their product.
 size_t thread_ranges(const Kernel& kernel);
 
-// The ranges that the steps of Places are made of: their loops stay loops, in their order.
+// Whether values run along a range, below which are these nodes.
+bool runs_along(std::span<const UOp> nodes, const UOp& range);
+// The ranges that the steps of Places are made of, and those along which values run whose steps are
+// stored: their loops stay loops, in their order.
 RangeSet ordered_ranges(const Kernel& kernel);
 // Whether it stores where data says.
 bool stores_by_index(const Kernel& kernel);

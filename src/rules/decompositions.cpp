@@ -217,6 +217,7 @@ constexpr WrittenRule kNarrow[] = {
     rule(Pattern::node(Op::Scale, x, y),    computed_wide),
     rule(Pattern::node(Op::Fma, x, y, z),   computed_wide),
     rule(Pattern::node(Op::Reduce),         reduced_wide),
+    rule(Pattern::node(Op::Running),        reduced_wide),
 };
 
 // After the others, which see through the signs of their operands.
@@ -260,7 +261,7 @@ const RuleSet& bit_rules() {
 // are looked at once instead of being made anew.
 bool stays(const UOp& u) {
   if (u.dtype().is_float8()) return false;
-  if (!has(u.op(), kElementwise) && u.op() != Op::Reduce) return true;
+  if (!has(u.op(), kElementwise) && u.op() != Op::Reduce && u.op() != Op::Running) return true;
   if (has(u.op(), kTranscendental) || u.src().empty()) return false;
   if (u.op() == Op::Round && u.src(0).op() == Op::Div) return false;
   const auto is_wide = [](const UOp& s) {

@@ -52,7 +52,7 @@ UOp reduced_wide(const Match& m) {
   std::vector<UOp> src(u.src().begin(), u.src().end());
   src[0] = widened(src[0]);
   const DType to = src[0].dtype();
-  UOp value = m.graph().make(Op::Reduce, std::move(src), u.arg());
+  UOp value = m.graph().make(u.op(), std::move(src), u.arg());
   const Op op = u.reduce_arg().op;
   // The wide identity is no value of the narrow dtype.
   if (!u.dtype().has_infinities() && (op == Op::Min || op == Op::Max) && may_be_empty(u)) {

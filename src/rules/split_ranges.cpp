@@ -17,9 +17,11 @@ constexpr int kSplitsMax = 16;
 constexpr int64_t kTurnsMax = 8;  // of values that take turns from any place on
 
 std::optional<std::pair<UOp, int64_t>> find_exact_divisor(const Kernel& kernel) {
-  for (const UOp& u : topological(kernel.roots)) {
+  const std::vector<UOp> order = topological(kernel.roots);
+  for (const UOp& u : order) {
     const auto divided = divided_range(u);
-    if (divided && divided->range.src(0).const_int() % divided->divisor == 0)
+    if (divided && divided->range.src(0).const_int() % divided->divisor == 0 &&
+        !runs_along(order, divided->range))
       return std::pair(divided->range, divided->divisor);
   }
   return std::nullopt;

@@ -44,7 +44,7 @@ double saved_seconds(double bytes, const Machine& machine) {
 namespace {
 
 // What is made of positions by so many operations costs no more than reading it would.
-constexpr int64_t kLightOps = 8;
+constexpr double kLightWeight = 8;
 // What an element that is read by an index costs, in multiply-adds: a lane takes two cycles, which
 // a multiply-add of a whole vector shares among its lanes and two units (cost/estimate.cpp).
 constexpr double kGatheredWeight = 64;
@@ -427,7 +427,9 @@ class Decider {
   }
 
   // Whether it is made of positions by a few operations.
-  static bool is_light(const Cone& cone) { return cone.inputs.empty() && cone.ops <= kLightOps; }
+  static bool is_light(const Cone& cone) {
+    return cone.inputs.empty() && cone.weight <= kLightWeight;
+  }
 
   // Whether a sum's factors are both smaller than their product: each is wanted again.
   static bool is_contraction(const UOp& reduce) {

@@ -13,7 +13,9 @@ double access_seconds(double bytes, const Machine& machine) {
 KernelFigures figures_of(const KernelLoops& loops, size_t inputs, const Machine& machine) {
   const RowTest test(loops, machine);
   KernelFigures figures;
-  figures.can_share = test.stores_share_loops() && test.passes(inputs);
+  // A step of what runs along a loop waits for the one before it: nothing else waits with it.
+  figures.can_share =
+      ordered_ranges(loops.kernel()) == 0 && test.stores_share_loops() && test.passes(inputs);
   if (!figures.can_share) return figures;
   figures.reductions = loops.reductions();
   figures.has_product = loops.has_product();

@@ -16,6 +16,7 @@
 #include "ir/node_map.h"
 #include "ir/rebuild.h"
 #include "ir/shared_value.h"
+#include "rules/running_reductions.h"
 #include "rules/symbolic.h"
 #include "schedule/accesses.h"
 #include "schedule/kernel_ranges.h"
@@ -113,6 +114,7 @@ class Lowering {
     }
     accesses_.compare_addresses(out_.kernel.ranges.size() == ranges_.outputs());
     out_.kernel.roots.insert(out_.kernel.roots.end(), checks_.begin(), checks_.end());
+    run_reductions(out_.kernel);
     name_by_sizes(out_.kernel, ranges_.outputs());
     put_rows_outermost(out_.kernel);
     collect_variables();

@@ -268,19 +268,6 @@ Tensor hardmax(const Tensor& a, int64_t axis) {
   return cast(equal(place, chosen), a.dtype());
 }
 
-Tensor cumprod(const Tensor& a, int64_t axis, bool exclusive, bool reverse) {
-  const int64_t along = checked_axis(axis, a.rank());
-  const Dim n = a.shape()[at(along)];
-  // Of each element (axis `along`), the others (the next axis) that stand before it.
-  const Tensor to = positions(a, n, a.rank() + 1, along);
-  const Tensor from = positions(a, n, a.rank() + 1, along + 1);
-  const Tensor& low = reverse ? to : from;
-  const Tensor& high = reverse ? from : to;
-  const Tensor taken = exclusive ? less(low, high) : less_equal(low, high);
-  const Tensor spread = where(taken, unsqueeze(a, {along}), number_int(a, 1));
-  return reduce_as_is(spread, Op::Mul, {along + 1}, false);
-}
-
 Tensor reverse_sequence(const Tensor& a, const Tensor& lengths, int64_t batch, int64_t time) {
   require_index(a, lengths, "reverse_sequence");
   const int64_t rows = checked_axis(batch, a.rank());

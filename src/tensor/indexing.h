@@ -32,9 +32,6 @@ Tensor argmin(const Tensor& a, int64_t axis, bool keepdims = false, bool last = 
 // 1 at the first greatest element along `axis`, 0 elsewhere, in a's dtype.
 Tensor hardmax(const Tensor& a, int64_t axis = -1);
 
-// Products of the elements up to each (as cumsum, scan.h), in a's dtype; of none: 1.  It multiplies
-// all elements for each one.
-Tensor cumprod(const Tensor& a, int64_t axis, bool exclusive = false, bool reverse = false);
 // The first lengths[b] elements along `time` of every b of the axis `batch`, backwards; the others
 // stay.  A length beyond the axis ends the run with Error{Index}.
 Tensor reverse_sequence(const Tensor& a, const Tensor& lengths, int64_t batch, int64_t time);

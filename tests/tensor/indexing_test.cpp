@@ -1,4 +1,4 @@
-// Elements, positions, running products and reversed sequences along an axis; reductions in the
+// Elements, positions and reversed sequences along an axis; reductions in the
 // dtype of their operand.
 #include "tensor/indexing.h"
 
@@ -149,15 +149,6 @@ class Indexing : public ::testing::TestWithParam<std::string> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Devices, Indexing, ::testing::Values("cpu", "interp"));
-
-TEST_P(Indexing, RunningProducts) {
-  const Tensor a = floats(context_, {2, 3, 4, 5, 6, 7}, {2, 3});
-  EXPECT_EQ(floats_of(cumprod(a, 1)), (Floats{2, 6, 24, 5, 30, 210}));
-  EXPECT_EQ(floats_of(cumprod(a, -1, true)), (Floats{1, 2, 6, 1, 5, 30}));
-  EXPECT_EQ(floats_of(cumprod(a, 1, false, true)), (Floats{24, 12, 4, 210, 42, 7}));
-  EXPECT_EQ(floats_of(cumprod(a, 0, true, true)), (Floats{5, 6, 7, 1, 1, 1}));
-  EXPECT_EQ(cumprod(cast(a, kInt32), 0).dtype(), kInt32);
-}
 
 TEST_P(Indexing, TheFirstGreatestIsOne) {
   const Tensor a = floats(context_, {1, 3, 3, 2, 0, 1}, {2, 3});

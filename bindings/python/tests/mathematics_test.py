@@ -176,6 +176,30 @@ class Running(Case):
         self.same(lambda x: x.cummin(axis)[0], lambda x: x.cummin(axis)[0], x)
         self.same(lambda x: x.logcumsumexp(axis), lambda x: x.logcumsumexp(axis), x)
 
+    @hypothesis.settings(**BOX)
+    @hypothesis.given(st.lists(st.integers(1, 70), min_size=1, max_size=3), st.integers(0, 2), st.booleans(),
+                      st.booleans(), st.sampled_from(["float32", "float64", "int32", "int64", "uint8"]))
+    def test_against_numpy(self, shape, axis, exclusive, reverse, dtype):
+        axis = min(axis, len(shape) - 1)
+        x = np.random.default_rng(len(shape)).integers(0, 9, shape).astype(dtype)
+        walked = np.flip(x, axis) if reverse else x
+        sums = np.cumsum(walked, axis)
+        wanted = sums - walked if exclusive else sums
+        got = Tensor(x).cumsum(axis, exclusive=exclusive, reverse=reverse).numpy()
+        np.testing.assert_array_equal(got, np.flip(wanted, axis) if reverse else wanted)
+        if not (exclusive or reverse):
+            np.testing.assert_array_equal(Tensor(x).cummax(axis)[0].numpy(), np.maximum.accumulate(x, axis))
+            np.testing.assert_array_equal(Tensor(x).cummin(axis)[0].numpy(), np.minimum.accumulate(x, axis))
+
+    def test_what_surrounds_running_values(self):
+        x = numbers((300, 5))
+        self.same(lambda x: (x.exp().cumsum(0) * x)[3:].flip(0), lambda x: (x.exp().cumsum(0) * x)[3:].flip([0]), x,
+                  rtol=1e-4, atol=1e-4)
+        self.same(lambda x: x.pad(((2, 3), (0, 0))).cumsum(0).reshape(-1, 61),
+                  lambda x: torch.nn.functional.pad(x, (0, 0, 2, 3)).cumsum(0).reshape(-1, 61), x, rtol=1e-4, atol=1e-4)
+        self.same(lambda x: x.cumsum(1).cumsum(0) + x.cumsum(0), lambda x: x.cumsum(1).cumsum(0) + x.cumsum(0), x,
+                  rtol=1e-4, atol=1e-4)
+
     def test_places(self):
         x = np.array([[3.0, 1, 3, 5], [math.nan, 1, 2, 9]], np.float32)
         for name in ("cummax", "cummin"):

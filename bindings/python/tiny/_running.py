@@ -10,8 +10,8 @@ from ._reading import Reading
 from ._results import of_sum, whole_numbers
 from .native import Tensor
 
-# Products and maxima up to each of n elements are n * n operations; long axes are cut in parts of so many elements,
-# whose totals are run through in turn.
+# The gradients of products, and sums of exponentials, are n * n operations; long axes are cut in parts of so many
+# elements, whose totals are run through in turn.
 _PART = 256
 
 
@@ -34,19 +34,14 @@ def _in_parts(self, axis, run, join, neutral) -> Tensor:
 
 
 def _up_to_each(self, axis, outside):
-    """[.., n, n] of the elements along an axis: row i has those up to i, and `outside` behind."""
-    rows = self.transpose(axis, -1).unsqueeze(-2)
-    size = self.shape[axis]
-    places = self.context.arange(dtypes.int64, size)
-    return (places.unsqueeze(0) <= places.unsqueeze(1)).where(rows, outside)
-
-
-def _plain_maximum(self, axis):
-    return _up_to_each(self, axis, _lowest(self)).max(axis=-1).transpose(axis, -1)
+    """The elements along an axis for each of them, along the next axis: those up to it, and `outside` behind."""
+    places = self.context.arange(dtypes.int64, self.shape[axis]).reshape([-1] + [1] * (self.ndim - axis - 1))
+    return (places.unsqueeze(0) <= places.unsqueeze(1)).where(self.unsqueeze(axis), outside)
 
 
 def _running_maximum(self, axis):
-    return _in_parts(self, axis, _plain_maximum, Tensor.maximum, _lowest(self))
+    # Stored as it is: such a kernel takes a step for each element, and one that reads other places would take all.
+    return _up_to_each(self, axis, _lowest(self)).max(axis=axis + 1).contiguous()
 
 
 def _extreme(self, axis, sign):
@@ -106,10 +101,10 @@ def cummin(self, axis=None, *, dim=None) -> tuple:
 
 
 def _plain_logcumsumexp(self, axis):
-    highest = _plain_maximum(self.detach(), axis).transpose(axis, -1)
-    highest = highest.isinf().where(0, highest).unsqueeze(-1)
-    sums = (_up_to_each(self, axis, -math.inf) - highest).exp().sum(axis=-1)
-    return (sums.log() + highest.squeeze(-1)).transpose(axis, -1)
+    highest = _running_maximum(self.detach(), axis)
+    highest = highest.isinf().where(0, highest)
+    sums = (_up_to_each(self, axis, -math.inf) - highest.unsqueeze(axis + 1)).exp().sum(axis=axis + 1)
+    return sums.log() + highest
 
 
 def logcumsumexp(self, axis=None, *, dim=None) -> Tensor:

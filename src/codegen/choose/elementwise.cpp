@@ -45,7 +45,7 @@ class Elementwise {
   bool turn_squares();
   bool weave_rows();
   std::optional<size_t> walked_by_lanes(size_t lane, uint64_t unrolled) const;
-  void gather();
+  void gather(uint64_t ordered);
 
   Editor& edit_;
   size_t lane_ = 0;              // along which run() put lanes,
@@ -214,9 +214,9 @@ std::optional<size_t> Elementwise::walked_by_lanes(size_t lane, uint64_t unrolle
 
 // Lanes whose loads have addresses of their own, where all else lies side by side along them: the
 // arithmetic of the indices and their checks take a lane's share then.
-void Elementwise::gather() {
+void Elementwise::gather(uint64_t ordered) {
   for (size_t i = edit_.kernel().ranges.size(); i-- > 0;) {
-    if (!(edit_.table().gathered & bit(i)) || edit_.const_extent(i) == 1) continue;
+    if (!(edit_.table().gathered & ~ordered & bit(i)) || edit_.const_extent(i) == 1) continue;
     const bool is_near = std::ranges::all_of(edit_.table().accesses, [&](const AccessInfo& a) {
       const int64_t stride = a.strides[i];
       return stride == 0 || stride == 1 || (!a.store && stride == kOpaqueStride);
@@ -231,7 +231,8 @@ void Elementwise::run() {
   if (edit_.lanes() < 2) return;
   const size_t none = edit_.kernel().ranges.size();
   const uint64_t choices = choosing_ranges();
-  const uint64_t without_lanes = choices | ordered_ranges(edit_.kernel());
+  const uint64_t ordered = ordered_ranges(edit_.kernel());
+  const uint64_t without_lanes = choices | ordered;
   size_t best = none;
   double best_cost = 0;
   for (size_t i = 0; i < edit_.kernel().ranges.size(); ++i) {
@@ -239,14 +240,14 @@ void Elementwise::run() {
     const double cost = lane_cost(edit_, i, false);
     if (best == none || cost <= best_cost) best = i, best_cost = cost;
   }
-  if (!choices && (weave_rows() || turn_squares())) return;
+  if (!choices && !ordered && (weave_rows() || turn_squares())) return;
   if (choices) unroll_choices(choices);
-  if (!choices && (best == none || best_cost > kLanesMax)) return gather();
+  if (!choices && (best == none || best_cost > kLanesMax)) return gather(ordered);
   if (best == none) return;
   lane_ = best;
   along_ = walked_by_lanes(best, without_lanes);
   edit_.vector_tile(best, choices || along_ ? 1 : kVectorsOfTurn);
-  if (choices) lengthen_runs(best, choices);
+  if (choices && !ordered) lengthen_runs(best, choices);
 }
 
 bool Elementwise::walk_lines() {

@@ -216,7 +216,7 @@ void Lineariser::close_group(const Group& group, size_t range) {
   LoopBounds limits = limits_.bounds_of(group, range);
   at_.nest.set_end(range, limits.end);
   const std::optional<int64_t> end = known_end(range, limits.end);
-  const bool is_whole = at_.nest.is_grouped();
+  const bool is_whole = at_.nest.is_grouped() || make_.running.is_walked_whole(range);
   if (is_whole)
     emit_loop(group, range, limits);
   else if (balanced_.tiles[range])

@@ -1,5 +1,7 @@
 #include "codegen/linearize/running.h"
 
+#include <algorithm>
+
 #include "base/checked.h"
 #include "base/error.h"
 #include "ir/build.h"
@@ -76,8 +78,24 @@ InstanceKey RunningValues::state_key(const UOp& node) {
   return nest_.key_at(node.node(), outside & nest_.fixed(), kStateUse);
 }
 
+// What is stored at each step needs no loop inside of its own.
+bool RunningValues::in_registers(const UOp& node) {
+  if (nest_.is_grouped()) return true;
+  const UOp running = node.op() == Op::Running ? node : UOp(node.src(0));
+  const size_t along = range_along(running);
+  const RangeSet inside = nest_.free_of(running) & nest_.loops() & ~(2 * bit(along) - 1);
+  return !nest_.at(along).reduced && inside == 0;
+}
+
+bool RunningValues::is_walked_whole(size_t position) {
+  count_users();
+  return std::ranges::any_of(continued_, [&](const auto& known) {
+    return range_along(known.second) == position && in_registers(known.second);
+  });
+}
+
 void RunningValues::remember_state(const UOp& node) {
-  if (in_registers()) {
+  if (in_registers(node)) {
     emit_.remember(state_key(node), emit_.index_constant(0));
     return;
   }
@@ -85,7 +103,7 @@ void RunningValues::remember_state(const UOp& node) {
 }
 
 LinearId RunningValues::read(const UOp& node) {
-  if (in_registers()) return read_register(node);
+  if (in_registers(node)) return read_register(node);
   const UOp running = node.src(0);
   const bool is_last = node.op() == Op::Last;
   const LinearId* base = emit_.find(state_key(is_last ? node : running));
@@ -196,7 +214,7 @@ LinearId RunningValues::read_register(const UOp& node) {
 
 // A sum whose parts threads or lanes fold would add what was before once for each of them.
 UOp RunningValues::continued_by(const UOp& sum, RangeSet own) {
-  if (!in_registers() || sum.op() != Op::Reduce || sum.reduce_arg().op != Op::Add) return {};
+  if (!nest_.is_grouped() || sum.op() != Op::Reduce || sum.reduce_arg().op != Op::Add) return {};
   count_users();
   const auto found = continued_.find(sum.node());
   if (found == continued_.end() || users_[sum.node()] != 1) return {};
@@ -255,7 +273,7 @@ void RunningValues::step_in_registers(const Task& task) {
 }
 
 void RunningValues::step(const Task& task) {
-  if (in_registers()) return step_in_registers(task);
+  if (in_registers(task.node)) return step_in_registers(task);
   const UOp& node = task.node;
   const auto each = [&](const auto& body) {
     nest_.for_each_instance(nest_.instances_of(node, task.own), [&](size_t) {

@@ -2,8 +2,9 @@
 // of the ranges inside that loop, twice: a step reads what the one before it left and writes the
 // other copy.  So a step may be computed again without harm, wherever loops are opened anew.
 //
-// A thread of a group has them in registers: all that a value depends on inside of the loop is
-// unrolled there, and no step is computed twice (no loop of a grouped program is cut or peeled).
+// In registers are those of a thread of a group, and those of which every step is stored, where all
+// that a value depends on inside of the loop is unrolled: no step of them is computed twice, since
+// such loops are neither cut nor peeled.
 //
 // reads: the nest of loops, bounds of sizes, values and accesses.
 #pragma once
@@ -47,6 +48,9 @@ class RunningValues {
   // One step of a running value: the first is what it folds, later ones add what was before.
   void step(const Task& task);
 
+  // Whether values run along a loop in registers: it is walked whole, once.
+  bool is_walked_whole(size_t position);
+
   // Where the loop over a range may end, no node if not before its size: where no task needs
   // another step, for whatever coordinates the loops and lanes inside have.  The first step is
   // always taken.
@@ -66,7 +70,7 @@ class RunningValues {
   LinearId load_state(const UOp& running, LinearId base, const UOp& step);
   InstanceKey state_key(const UOp& node);
   UOp steps_of(const UOp& range) const;
-  bool in_registers() const { return nest_.is_grouped(); }
+  bool in_registers(const UOp& node);
   void require_registers(const UOp& running);
   LinearId new_register(const UOp& running, DType dtype);
   LinearId scaled(const UOp& running, LinearId before);

@@ -74,8 +74,7 @@ UOp split_node(const UOp& u, std::vector<UOp>& src, const Split& split) {
 
 // A loop that values run along is walked step by step, in order.
 void refuse_running(std::span<const UOp> nodes, const Option& option, const UOp& range) {
-  for (const UOp& u : nodes)
-    if (u.op() == Op::Running && u.src(1) == range) refuse(option, "values run along it");
+  if (runs_along(nodes, range)) refuse(option, "values run along it");
 }
 
 // The order in which loops walk the steps of places.

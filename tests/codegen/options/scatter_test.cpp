@@ -1,5 +1,6 @@
-// Kernels that store by index under random lists of options: what does not keep their order is
-// refused, and what is not refused gives what no options give.
+// Kernels whose steps go in order, which store by index or in which values run along a loop, under
+// random lists of options: what does not keep their order is refused, and what is not refused gives
+// what no options give.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,10 +9,13 @@
 #include "codegen/options/options.h"
 #include "codegen/pipeline.h"
 #include "engine/option_lists.h"
+#include "ir/fold.h"
 #include "schedule/schedule.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
+#include "tensor/indexing.h"
 #include "tensor/movement.h"
+#include "tensor/reduce.h"
 #include "tensor/scatter.h"
 #include "tensor/value.h"
 #include "tests/support/environment.h"
@@ -67,6 +71,40 @@ class RandomScatter : Choices {
     return testing::floats(context_, made, shape);
   }
 
+  Ref<Context> context_;
+};
+
+// What has come together up to each element, before it or from the end, of small whole numbers.
+class RandomRunning : Choices {
+ public:
+  RandomRunning(Ref<Context> context, uint64_t seed)
+      : Choices(seed), context_(std::move(context)) {}
+
+  Tensor make() {
+    const int64_t rank = 1 + below(3), axis = below(rank);
+    Ints shape;
+    for (int64_t i = 0; i < rank; ++i) shape.push_back(size(i == axis ? 70 : 40));
+    constexpr Op kOps[] = {Op::Add, Op::Add, Op::Mul, Op::Max, Op::Min};
+    constexpr DType kTypes[] = {kFloat32, kFloat32, kFloat64, kInt32, kInt64, kUInt8, kBFloat16};
+    const Op op = kOps[below(std::ssize(kOps))];
+    const DType dtype = kTypes[below(std::ssize(kTypes))];
+    Floats made;
+    for (int64_t i = 0; i < product(to_shape(shape)).value(); ++i)
+      made.push_back(static_cast<float>(below(3)) - (op == Op::Mul || op == Op::Min ? 1.0F : 0.0F));
+    const Tensor given = cast(testing::floats(context_, made, shape), dtype);
+    const Tensor a = chance(30) ? add(given, given) : given;
+    const int64_t n = shape[static_cast<size_t>(axis)];
+    Tensor low = positions(context_, kInt64, n, axis + 1, rank + 1);
+    Tensor high = positions(context_, kInt64, n, axis, rank + 1);
+    if (chance(40)) std::swap(low, high);
+    const Tensor taken = chance(50) ? less(low, high) : less_equal(low, high);
+    const Tensor nothing = a.with(a.graph().constant_bits(dtype, identity_bits(op, dtype)));
+    const Tensor out =
+        reduce_as_is(where(taken, unsqueeze(a, {axis}), nothing), op, {axis + 1}, false);
+    return cast(chance(30) ? maximum(out, number_int(out, 1)) : out, kFloat32);
+  }
+
+ private:
   Ref<Context> context_;
 };
 
@@ -141,19 +179,21 @@ class ListMaker : Choices {
   Kernel kernel_;
 };
 
+template <class Made>
 Floats computed(Flags flags, uint64_t seed, const std::string& options) {
   flags.opts = options;
   flags.noopt = options.empty() ? 1 : 0;
-  return testing::floats_of(RandomScatter(make_ref<Context>(flags), seed).make());
+  return testing::floats_of(Made(make_ref<Context>(flags), seed).make());
 }
 
-// A list for the kernel of the updates, with its name; "" if it has no loops.
+// A list for the kernel whose steps go in order, with its name; "" if it has no loops.
+template <class Made>
 std::string random_list(const Flags& flags, uint64_t seed) {
   const Ref<Context> context = make_ref<Context>(flags);
-  const UOp root = RandomScatter(context, seed).make().node();
+  const UOp root = Made(context, seed).make().node();
   const tiny::Machine& target = context->backend().machine();
   for (const ScheduledKernel& k : make_schedule({&root, 1}, target).kernels) {
-    if (!stores_by_index(k.kernel)) continue;
+    if (ordered_ranges(k.kernel) == 0) continue;
     const Kernel prepared = prepare_kernel(k.kernel, target);
     if (prepared.ranges.empty()) return "";
     const std::string list = ListMaker(prepared, seed * 7919 + 1).make();
@@ -162,18 +202,19 @@ std::string random_list(const Flags& flags, uint64_t seed) {
   return "";
 }
 
-TEST(ScatterOptions, KeepTheOrderOfSteps) {
+template <class Made>
+void expect_order() {
   const uint64_t first = testing::number_from("KERNEL_SEED", 1);
   const uint64_t count = testing::number_from("KERNELS", 150);
   uint64_t tried = 0;
   for (uint64_t seed = first; seed < first + count; ++seed) {
-    const Floats want = computed(testing::flags_on({"interp", ""}), seed, "");
+    const Floats want = computed<Made>(testing::flags_on({"interp", ""}), seed, "");
     for (const Machine& machine : testing::kMachines) {
       const Flags flags = testing::flags_on(machine);
-      const std::string options = random_list(flags, seed);
+      const std::string options = random_list<Made>(flags, seed);
       if (options.empty()) continue;
       ++tried;
-      EXPECT_EQ(computed(flags, seed, options), want)
+      EXPECT_EQ(computed<Made>(flags, seed, options), want)
           << "KERNEL_SEED=" << seed << " KERNELS=1 on " << machine << " with TINY_OPTS=\""
           << options << "\"";
     }
@@ -181,6 +222,14 @@ TEST(ScatterOptions, KeepTheOrderOfSteps) {
   if (count >= 100) {
     EXPECT_GT(tried, count);
   }
+}
+
+TEST(ScatterOptions, KeepTheOrderOfSteps) {
+  expect_order<RandomScatter>();
+}
+
+TEST(RunningOptions, KeepTheOrderOfSteps) {
+  expect_order<RandomRunning>();
 }
 
 }  // namespace
