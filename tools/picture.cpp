@@ -58,8 +58,29 @@ Fit fit_of(const PictureFlags& flags) {
   return flags.fit.value_or(preset != nullptr ? preset->fit : Fit::Stretch);
 }
 
+// Debian's stb_image (2.27) writes behind a JPEG's table that has more than 256 codes; it reads one
+// behind each marker, wherever that stands, with zeros behind the file (onnx/picture_stb.cpp).
+bool has_long_table(const std::vector<std::byte>& file) {
+  constexpr size_t kLengths = 16;
+  constexpr int kCodesMax = 256;
+  const auto byte = [&](size_t at) { return at < file.size() ? static_cast<int>(file[at]) : 0; };
+  for (size_t i = 0; i + 4 < file.size(); ++i) {
+    if (byte(i) != 0xff || byte(i + 1) != 0xc4) continue;
+    int left = 256 * byte(i + 2) + byte(i + 3) - 2;
+    for (size_t at = i + 4; left > 0 && at < file.size();) {
+      int codes = 0;
+      for (size_t k = 1; k <= kLengths; ++k) codes += byte(at + k);
+      if (codes > kCodesMax && byte(at) >> 4 <= 1 && (byte(at) & 15) <= 3) return true;
+      at += 1 + kLengths + static_cast<size_t>(codes);
+      left -= 1 + static_cast<int>(kLengths) + codes;
+    }
+  }
+  return false;
+}
+
 Pixels decode(const std::string& path, int64_t channels) {
   const std::vector<std::byte> file = read_file(path);
+  if (has_long_table(file)) throw file_failure(path, "no picture: a table of more than 256 codes");
   if (file.size() > std::numeric_limits<int>::max())
     throw file_failure(path, "too large a picture");
   int width = 0, height = 0, found = 0;

@@ -104,6 +104,15 @@ class Presets(CliTest):
         error = self.json("run", self.identity([1, 20, 20, 3]), "--input", path, code=5)["error"]
         self.assertIn("did you mean --layout nhwc?", error["message"])
 
+    def test_a_jpeg_whose_table_is_too_long(self):
+        """stb_image would write behind it."""
+        lengths = bytes([200] * 16)
+        path = self.folder / "long.jpg"
+        path.write_bytes(b"\xff\xd8\xff\xc4" + (19 + sum(lengths)).to_bytes(2, "big") + b"\0" + lengths +
+                         bytes(sum(lengths)) + b"\xff\xd9")
+        error = self.json("run", self.identity([1, 3, 20, 20]), "--input", path, code=4)["error"]
+        self.assertIn("long.jpg: no picture: a table of more than 256 codes", error["message"])
+
 
 class Batches(CliTest):
     """Pictures behind the model, one batch of them, a row of the output for each."""
