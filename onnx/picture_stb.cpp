@@ -249,16 +249,26 @@ struct Source {
   stbi__context context{};
 };
 
-// stb_image 2.27 writes behind its tables where one has more than 256 codes.  It reads tables where
-// a marker is, wherever that may be: so every place that could be one is looked at as it would,
-// which has zeros behind the file.
+// stb_image 2.27 writes behind its tables where one has more than 256 codes.  It takes the next
+// 0xff that no segment holds for a marker, but for those that stand for themselves in a scan.
 void require_small_tables(std::span<const uint8_t> file) {
   constexpr size_t kLengths = 16;
-  constexpr int kCodesMax = 256;
+  constexpr int kCodesMax = 256, kStuffed = 0, kTables = 0xc4, kEnd = 0xd9;
   const auto byte = [&](size_t at) { return at < file.size() ? int{file[at]} : 0; };
-  for (size_t i = 0; i + 4 < file.size(); ++i) {
-    if (file[i] != 0xff || file[i + 1] != 0xc4) continue;
-    int left = 256 * byte(i + 2) + byte(i + 3) - 2;
+  const auto has_no_length = [](int marker) { return (marker & 0xf8) == 0xd0 || marker == 0xd8; };
+  for (size_t i = 0; i + 3 < file.size();) {
+    const int marker = byte(i + 1);
+    if (byte(i) != 0xff || marker == 0xff) {
+      ++i;
+      continue;
+    }
+    if (marker == kEnd) return;
+    if (marker == kStuffed || has_no_length(marker)) {
+      i += 2;
+      continue;
+    }
+    const int length = 256 * byte(i + 2) + byte(i + 3);
+    int left = marker == kTables ? length - 2 : 0;
     for (size_t at = i + 4; left > 0 && at < file.size();) {
       if (byte(at) >> 4 > 1 || (byte(at) & 15) > 3) break;  // no table: stb_image ends there
       int codes = 0;
@@ -268,6 +278,7 @@ void require_small_tables(std::span<const uint8_t> file) {
       at += 1 + kLengths + static_cast<size_t>(codes);
       left -= 1 + static_cast<int>(kLengths) + codes;
     }
+    i += 2 + static_cast<size_t>(length);
   }
 }
 

@@ -58,22 +58,32 @@ Fit fit_of(const PictureFlags& flags) {
   return flags.fit.value_or(preset != nullptr ? preset->fit : Fit::Stretch);
 }
 
-// Debian's stb_image (2.27) writes behind a JPEG's table that has more than 256 codes; it reads one
-// behind each marker, wherever that stands, with zeros behind the file (onnx/picture_stb.cpp).
+// Debian's stb_image (2.27) writes behind a JPEG's table that has more than 256 codes; what it
+// takes for a marker says onnx/picture_stb.cpp.
 bool has_long_table(const std::vector<std::byte>& file) {
   constexpr size_t kLengths = 16;
-  constexpr int kCodesMax = 256;
+  constexpr int kCodesMax = 256, kStuffed = 0, kTables = 0xc4, kEnd = 0xd9;
   const auto byte = [&](size_t at) { return at < file.size() ? static_cast<int>(file[at]) : 0; };
-  for (size_t i = 0; i + 4 < file.size(); ++i) {
-    if (byte(i) != 0xff || byte(i + 1) != 0xc4) continue;
-    int left = 256 * byte(i + 2) + byte(i + 3) - 2;
+  if (byte(0) != 0xff) return false;  // no JPEG
+  for (size_t i = 0; i + 3 < file.size();) {
+    const int marker = byte(i + 1);
+    const bool is_marker = byte(i) == 0xff && marker != 0xff;
+    if (is_marker && marker == kEnd) return false;
+    if (!is_marker || marker == kStuffed || (marker & 0xf8) == 0xd0 || marker == 0xd8) {
+      i += is_marker ? 2 : 1;
+      continue;
+    }
+    const int length = 256 * byte(i + 2) + byte(i + 3);
+    int left = marker == kTables ? length - 2 : 0;
     for (size_t at = i + 4; left > 0 && at < file.size();) {
+      if (byte(at) >> 4 > 1 || (byte(at) & 15) > 3) break;
       int codes = 0;
       for (size_t k = 1; k <= kLengths; ++k) codes += byte(at + k);
-      if (codes > kCodesMax && byte(at) >> 4 <= 1 && (byte(at) & 15) <= 3) return true;
+      if (codes > kCodesMax) return true;
       at += 1 + kLengths + static_cast<size_t>(codes);
       left -= 1 + static_cast<int>(kLengths) + codes;
     }
+    i += 2 + static_cast<size_t>(length);
   }
   return false;
 }

@@ -175,6 +175,10 @@ def sizes_that_are_said():
     at = table.index(b"\xff\xc4")
     table[at + 5:at + 21] = bytes([200] * 16)
     refused(model, bytes(table), "3200 codes")
+    # What looks like such a table in a segment of another kind is none.
+    jpeg, look = content("jpeg_420"), b"\xff\xc4\x0c\x93\0" + bytes([200] * 16)
+    marked = jpeg[:2] + b"\xff\xe1" + struct.pack(">H", 2 + len(look)) + look + jpeg[2:]
+    assert np.array_equal(run(decoder(), marked)[0], run(decoder(), jpeg)[0])
     # As many scans as there are bytes for.
     scans = bytearray(content("jpeg_progressive"))
     at = scans.index(b"\xff\xda")

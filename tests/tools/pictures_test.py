@@ -110,7 +110,7 @@ class Presets(CliTest):
         path = self.folder / "long.jpg"
         path.write_bytes(b"\xff\xd8\xff\xc4" + (19 + sum(lengths)).to_bytes(2, "big") + b"\0" + lengths +
                          bytes(sum(lengths)) + b"\xff\xd9")
-        error = self.json("run", self.identity([1, 3, 20, 20]), "--input", path, code=4)["error"]
+        error = self.json("run", self.identity([1, 3, 20, 20]), "--input", path, code=5)["error"]
         self.assertIn("long.jpg: no picture: a table of more than 256 codes", error["message"])
 
 
