@@ -204,7 +204,8 @@ Tensor by_block(const Call& c, size_t i, int64_t rows, int64_t blocks) {
 // each row, a bias.
 Tensors import_matmul_few_bits(Call& c) {
   const int64_t k = c.attr("K"), n = c.attr("N"), bits = bits_of(c), block = block_of(c, 0);
-  c.pass_over({"accuracy_level"});
+  constexpr int64_t kInBytes = 4;  // the accuracy level that allows int8 for a
+  const int64_t level = c.attr("accuracy_level", 0);
   if (c.attr("weight_prepacked", 0) != 0) c.unsupported("weights in a device's own layout");
   c.check(k > 0 && n > 0, "a product with ", k, " rows and ", n, " columns");
   const int64_t blocks = (k + block - 1) / block, bytes = block * bits / 8;
@@ -215,6 +216,14 @@ Tensors import_matmul_few_bits(Call& c) {
   Tensor scale = by_block(c, 2, n, blocks), zero, w;
   const bool is_packed = c.has(3) && c.in(3).dtype() == kUInt8;
   if (c.has(3)) zero = by_block(c, 3, n, is_packed ? (blocks * bits + 7) / 8 : blocks);
+  const Tensor& a = c.in(0);
+  c.check(a.rank() > 0 && decide_equal(a.shape().back(), k), "input 0 of shape ", a.shape(),
+          " for a product with ", k, " rows");
+  if (level == kInBytes && !c.has(4)) {
+    if (is_packed) zero = slice_axis(unpack_bits(zero, bits), 1, 0, blocks);
+    const Tensor y = matmul_packed(a, reshape(b, to_shape({n, blocks, bytes})), bits, scale, zero);
+    return {c.has(5) ? y + c.in(5) : y};
+  }
   if (c.has(4)) {
     // The blocks are any rows, that input 4 names.
     if (is_packed) zero = slice_axis(unpack_bits(zero, bits), 1, 0, blocks);
@@ -224,7 +233,7 @@ Tensors import_matmul_few_bits(Call& c) {
   } else {
     w = slice_axis(dequantize_packed(packed, bits, scale, zero, block), 1, 0, k);
   }
-  const Tensor y = matmul(c.in(0), transpose(cast(w, c.in(0).dtype()), 0, 1));
+  const Tensor y = matmul(a, transpose(cast(w, a.dtype()), 0, 1));
   return {c.has(5) ? y + c.in(5) : y};
 }
 

@@ -1,6 +1,9 @@
 #include "ir/dot.h"
 
+#include <bit>
 #include <utility>
+
+#include "ir/bounds.h"
 
 namespace tiny {
 
@@ -33,6 +36,43 @@ std::optional<DotProduct> dot_product(const UOp& reduce) {
   DotProduct out{*kind, UOp(left.src(0)), UOp(right.src(0))};
   if (swapped) std::swap(out.a, out.b);
   return out;
+}
+
+namespace {
+
+// Below casts between bytes and the integers that they are computed in.
+UOp below_casts(const UOp& value) {
+  UOp node = value;
+  while (node.op() == Op::Cast && node.src(0).dtype().is_int()) node = UOp(node.src(0));
+  return node;
+}
+
+}  // namespace
+
+std::optional<ByteBits> byte_bits(const UOp& value) {
+  if (value.dtype() != kUInt8) return std::nullopt;
+  const UOp choice = below_casts(value);
+  if (choice.op() != Op::And || !choice.src(1).is_const()) return std::nullopt;
+  const int64_t mask = choice.src(1).const_int();
+  ByteBits bits{below_casts(choice.src(0)), UOp(), static_cast<uint8_t>(mask)};
+  int64_t shifted = 0;
+  if (bits.bytes.op() == Op::Shr) {
+    bits.shift = UOp(bits.bytes.src(1));
+    bits.bytes = below_casts(bits.bytes.src(0));
+    const Interval by = bounds(bits.shift);
+    if (by.lo < 0) return std::nullopt;
+    shifted = by.hi;
+  }
+  constexpr int64_t kBits = 8;
+  const bool is_within =
+      mask >= 0 && mask < (1 << kBits) &&
+      shifted + static_cast<int64_t>(std::bit_width(static_cast<uint64_t>(mask))) <= kBits;
+  return is_within && bits.bytes.dtype() == kUInt8 ? std::optional(bits) : std::nullopt;
+}
+
+UOp read_by_words(const UOp& operand) {
+  const std::optional<ByteBits> bits = byte_bits(operand);
+  return bits ? bits->bytes : operand;
 }
 
 }  // namespace tiny

@@ -43,4 +43,16 @@ std::optional<DotKind> dot_kind(DType a, DType b, DType sum, bool* swapped);
 // Of a Reduce that adds products of two values that are widened just before; else none.
 std::optional<DotProduct> dot_product(const UOp& reduce);
 
+// Bytes that are bits of others, (bytes >> shift) & mask, so that those of a word are those bits of
+// the word: none comes from the byte beside.
+struct ByteBits {
+  UOp bytes;
+  UOp shift;  // an int32; no node: none
+  uint8_t mask = 0;
+};
+// Of decomposed bytes; none of others.
+std::optional<ByteBits> byte_bits(const UOp& value);
+// What an operand is read from: it, or what it is bits of.
+UOp read_by_words(const UOp& operand);
+
 }  // namespace tiny

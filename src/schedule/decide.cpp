@@ -141,6 +141,7 @@ class Decider {
     for (const UOp& factor : u.src(0).src()) {
       const UOp cast = moved(factor);
       if (has_memory(cast)) continue;
+      if (are_bits_of_memory(cast.src(0))) continue;
       const UOp value = moved(cast.src(0));
       Words& words = words_[users_.number(value)];
       words.lost += lost;

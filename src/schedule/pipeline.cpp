@@ -5,6 +5,7 @@
 
 #include "schedule/rewrite/copy_windowed.h"
 #include "schedule/rewrite/drop_aliases.h"
+#include "schedule/rewrite/float_sums.h"
 #include "schedule/rewrite/form_fma.h"
 #include "schedule/rewrite/onehot.h"
 #include "schedule/rewrite/own_buffers.h"
@@ -64,6 +65,10 @@ ChangedGraph scales(Roots roots, const Context& context) {
 
 ChangedGraph zero_points(Roots roots, const Context& context) {
   return rewrite_zero_points(roots, context.machine, varying_nodes(roots, context));
+}
+
+ChangedGraph float_sums(Roots roots, const Context& context) {
+  return sum_in_floats(roots, context.machine);
 }
 
 ChangedGraph store_constants_once(Roots roots, const Context& context) {
@@ -147,8 +152,10 @@ constexpr GraphPass kGraphPasses[] = {
    "before zero points, which then see sums of integers"},
   {"rewrite_zero_points", kGraph, kAlways, is_widening, zero_points, {"rewrite_scales"},
    "before constants are computed: corrections are made of constants"},
+  {"sum_in_floats", kGraph, kAlways, is_widening, float_sums, {"rewrite_zero_points"},
+   "after zero points, which look for sums of integers"},
   {"store_once", kGraph, kPrograms, any_node, store_constants_once,
-   {"rewrite_scales", "rewrite_zero_points"},
+   {"rewrite_scales", "rewrite_zero_points", "sum_in_floats"},
    "just before constants are computed: what it stores is one of them"},
   {"compute_constants", kGraph, kPrograms, any_node, compute_constants, {"store_once"},
    "before passes that ask which operands are constants in memory"},

@@ -92,20 +92,63 @@ Tensor dequantize(const Tensor& x, const QuantizationParameters& p, DType to) {
   return cast(cast(centered, wide) * cast(spread(p.scale, x, p), wide), to);
 }
 
+namespace {
+
+// [.., 8 / bits]: the numbers of each byte, along an axis of their own.
+Tensor numbers_apart(const Tensor& bytes, int64_t bits) {
+  const int64_t each = 8 / bits, rank = bytes.rank();
+  if (each == 1) return unsqueeze(bytes, {rank});
+  const Tensor shift = positions(bytes.context_ref(), kUInt8, each, rank, rank + 1);
+  return bit_and(shift_right(unsqueeze(bytes, {rank}), shift * number_int(bytes, bits)),
+                 number_int(bytes, (1 << bits) - 1));
+}
+
+}  // namespace
+
 Tensor unpack_bits(const Tensor& bytes, int64_t bits) {
   require(bytes.dtype() == kUInt8 && bytes.rank() > 0 &&
               (bits == 1 || bits == 2 || bits == 4 || bits == 8),
           Status::InvalidArgument, "unpack_bits: numbers of ", bits, " bits in ", bytes.dtype(),
           " ", bytes.shape(), "; wanted 1, 2, 4 or 8 of uint8 with an axis");
   if (bits == 8) return bytes;
-  const int64_t each = 8 / bits, rank = bytes.rank();
-  const Tensor shift = positions(bytes.context_ref(), kUInt8, each, rank, rank + 1);
-  const Tensor apart =
-      bit_and(shift_right(unsqueeze(bytes, {rank}), shift * number_int(bytes, bits)),
-              number_int(bytes, (1 << bits) - 1));
   Shape joined = bytes.shape();
-  joined.back() = joined.back() * Dim(each);
-  return reshape(apart, joined);
+  joined.back() = joined.back() * Dim(8 / bits);
+  return reshape(numbers_apart(bytes, bits), joined);
+}
+
+Tensor matmul_packed(const Tensor& x, const Tensor& packed, int64_t bits, const Tensor& scale,
+                     const Tensor& zero) {
+  constexpr double kGreatest = 127;  // of int8, whose lowest number is not used
+  const int64_t each = 8 / bits, last = x.rank() - 1;
+  const int64_t blocks = packed.shape()[1].value(), bytes = packed.shape()[2].value();
+  // Numbers that stand at the same place of neighbouring bytes lie side by side: words of them are
+  // multiplied with words of the bytes.
+  const Shape none(x.shape().size(), Dim(0));
+  Shape rest = none, of_blocks = x.shape();
+  rest.back() = Dim(blocks * bytes * each) - x.shape().back();
+  of_blocks.back() = blocks;
+  Shape apart = of_blocks;
+  apart.push_back(bytes);
+  apart.push_back(each);
+  const Tensor wide = cast(reshape(pad(x, none, rest), apart), kFloat32);
+  const Tensor rows = transpose(wide, last + 1, last + 2);
+  const Ints in_block{last + 1, last + 2};
+  const Tensor greatest = max(abs(rows), in_block, true);
+  const Tensor step = greatest / number(greatest, kGreatest);
+  const Tensor nothing = number(step, 0), one = number(step, 1);
+  const Tensor q = contiguous(cast(round(rows / where(equal(step, nothing), one, step)), kInt8));
+  const Tensor sums = contiguous(sum_in_dtype(cast(q, kInt32), in_block));  // [.., blocks]
+  const Tensor weights = permute(numbers_apart(packed, bits), {1, 0, 3, 2});
+  // [.., blocks, n, each, bytes]
+  const Tensor products = cast(unsqueeze(q, {last + 1}), kInt32) * cast(weights, kInt32);
+  const Tensor whole = cast(sum_in_dtype(products, {last + 2, last + 3}), kFloat32);
+  const auto by_block = [](const Tensor& t) {
+    return contiguous(cast(transpose(t, 0, 1), kFloat32));
+  };
+  const Tensor point = zero ? by_block(zero) : number(step, static_cast<double>(1 << (bits - 1)));
+  const Tensor off = cast(unsqueeze(sums, {last + 1}), kFloat32) * point;
+  const Tensor steps = unsqueeze(reshape(step, of_blocks), {last + 1});
+  return cast(sum((whole - off) * (steps * by_block(scale)), {last}), x.dtype());
 }
 
 Tensor dequantize_packed(const Tensor& x, int64_t bits, const Tensor& scale, const Tensor& zero,

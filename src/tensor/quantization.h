@@ -37,6 +37,13 @@ Tensor unpack_bits(const Tensor& bytes, int64_t bits);
 Tensor dequantize_packed(const Tensor& x, int64_t bits, const Tensor& scale, const Tensor& zero,
                          int64_t block);
 
+// x [.., k] times the columns that `packed` [n, blocks, bytes] holds in numbers of `bits` (2, 4 or
+// 8), of which a block has a scale and a zero (none: 2^(bits - 1)), both [n, blocks]: [.., n] in
+// x's dtype.  The last block may be longer than what is left of k.  Each block of x is rounded to
+// int8 by its greatest magnitude: products are made of integers.
+Tensor matmul_packed(const Tensor& x, const Tensor& packed, int64_t bits, const Tensor& scale,
+                     const Tensor& zero);
+
 struct Quantized {
   Tensor values;
   Tensor scale, zero;

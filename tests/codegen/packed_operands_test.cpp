@@ -2,6 +2,7 @@
 // in and however they are walked.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <random>
 
 #include "engine/backend.h"
@@ -13,6 +14,7 @@
 #include "tensor/elementwise.h"
 #include "tensor/matmul.h"
 #include "tensor/movement.h"
+#include "tensor/quantization.h"
 #include "tensor/run.h"
 #include "tensor/value.h"
 #include "tensor/window.h"
@@ -147,6 +149,42 @@ TEST(PackedOperands, BytesOfStepsThatFillNoWordsHaveTheOraclesValues) {
         EXPECT_EQ(launch.info.options.find("DOT") != std::string::npos, has_words)
             << launch.info.name << ": " << launch.info.options;
     }
+}
+
+// Weights of few bits in blocks stay the bytes that they are, and words of them are made of bits.
+TEST(PackedOperands, NumbersOfFewBitsHaveTheOraclesValues) {
+  constexpr int64_t kBlock = 32, kColumns = 70;
+  for (const char* isa : {"auto", "avx2"})
+    for (const int64_t bits : {2, 4, 8})
+      for (const int64_t rows : {1, 5})
+        for (const int64_t steps : {96, 85}) {
+          SCOPED_TRACE(cat(isa, ", ", bits, " bits, ", rows, " rows, ", steps, " steps"));
+          const Ref<Context> context = make_ref<Context>(testing::flags_for("cpu", isa));
+          Random random(static_cast<uint64_t>(bits));
+          const int64_t blocks = (steps + kBlock - 1) / kBlock, bytes = kBlock * bits / 8;
+          std::vector<uint8_t> values(static_cast<size_t>(kColumns * blocks * bytes));
+          for (uint8_t& v : values) v = static_cast<uint8_t>(random.below(256));
+          const Tensor packed = from_data(context, kUInt8, {kColumns, blocks, bytes}, values.data(),
+                                          std::ssize(values));
+          const Tensor scale = random.tensor(context, {kColumns, blocks});
+          const Tensor zero = rows == 1 ? Tensor() : random.tensor(context, {kColumns, blocks});
+          testing::Floats numbers;  // that are no halves of a step
+          for (int64_t i = 0; i < rows * steps; ++i)
+            numbers.push_back(std::sin(1.37F * static_cast<float>(i)));
+          const Tensor data = testing::floats(context, numbers, {rows, steps});
+          const Tensor input = make_placeholder(context, kFloat32, {rows, steps});
+          const auto make = [&](const Tensor& x) {
+            return matmul_packed(x, packed, bits, scale, zero);
+          };
+          const Case c{make(data), make(input), data, input};
+          expect_oracles_values(context, c);
+          const auto program = testing::compile_with_constants(context, c.input, c.output);
+          const bool has_words = context->backend().machine().has_dot(DotKind::U8S8);
+          bool found = false;
+          for (const auto& launch : program->compiled.program->tape)
+            found |= launch.info.options.find("DOT") != std::string::npos;
+          EXPECT_EQ(found, has_words);
+        }
 }
 
 // A matrix that stays as it lies is walked by its rows, with and without what follows the product.

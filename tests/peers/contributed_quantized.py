@@ -130,6 +130,14 @@ def few_bits():
                 "scales": floats(2, n, 5), "zeros": packed(random(3).integers(0, 16, (n, 5)), 4), "g_idx": None,
                 "bias": floats(7, n)}, K=k, N=n, bits=4, block_size=16,
                weights=["b", "scales", "zeros", "bias"])  # fmt: skip
+    # With leave to round a to 8 bits, as onnxruntime does; its kernels want blocks of 32 or more, and whole ones of 8 bits.
+    for bits, n, k in ((4, 6, 80), (4, 70, 256), (8, 40, 128)):
+        blocks = -(-k // 32)
+        for name, more in (("", {}), ("_zeros", {"zeros": packed(random(3).integers(0, 1 << bits, (n, blocks)), bits)})):
+            yield Case(f"MatMulNBits_{bits}_{n}_in_bytes{name}", "MatMulNBits",
+                       {"a": floats(4, 3, k), "b": packed(random(bits).integers(0, 1 << bits, (n, blocks, 32)), bits),
+                        "scales": random(2).uniform(0.01, 0.1, (n, blocks)).astype(np.float32)} | more, K=k, N=n, bits=bits,
+                       block_size=32, accuracy_level=4, weights=["b", "scales", *more])  # fmt: skip
     for kind in (0, 1):
         yield Case(f"MatMulBnb4_{kind}", "MatMulBnb4",
                    {"a": floats(1, 3, 64), "b": integers(2, np.uint8, 32 * 48), "scales": np.abs(floats(3, 96))},

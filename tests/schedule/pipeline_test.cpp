@@ -51,7 +51,7 @@ TEST(GraphPasses, WhatEachNeedsStandsBeforeIt) {
 // Those with a case below.
 const Names kCases{"drop_requantized", "same_loops",     "same_results",        "drop_aliases",
                    "onehot_to_gather", "rewrite_scales", "rewrite_zero_points", "rewrite_winograd",
-                   "copy_windowed",    "fuse_products",  "split_reductions"};
+                   "copy_windowed",    "fuse_products",  "split_reductions",    "sum_in_floats"};
 
 TEST(GraphPasses, WhatRunsWithoutAProgramHasACase) {
   Names always;
@@ -131,8 +131,7 @@ class GraphPassCase : public ::testing::Test {
     f.cache = 0;
     return f;
   }
-  Ref<Context> make_context() {
-    Flags f = flags();
+  Ref<Context> make_context(Flags f = flags()) {
     f.log = {listen, &log_};
     return make_ref<Context>(f);
   }
@@ -303,6 +302,15 @@ TEST_F(GraphPassCase, ZeroPointsLeaveProductsOfBytes) {
   expect("rewrite_zero_points", {16, 64}, [&](const Tensor& x) {
     const Tensor a = widened(x, kInt8), b = widened(abs(x), kUInt8) - number(widened(x, kInt8), 3);
     return cast(matmul(a, permute(b, {1, 0})), kFloat32);
+  });
+}
+
+TEST_F(GraphPassCase, BytesThatAreNotMultipliedInWordsAreFloats) {
+  Flags without = flags();
+  without.processor = "skylake";
+  context_ = make_context(without);
+  expect("sum_in_floats", {16, 64}, [&](const Tensor& x) {
+    return cast(matmul(widened(x, kInt8), permute(widened(abs(x), kUInt8), {1, 0})), kFloat32);
   });
 }
 

@@ -131,5 +131,35 @@ TEST_P(Quantization, MistakesAreNamed) {
                  {"float16", "integers"});
 }
 
+// Each block of x is rounded by its greatest magnitude; what is multiplied then are whole numbers.
+TEST_P(Quantization, ProductsWithNumbersOfFewBits) {
+  const Floats x = {1, -2, 0.5, 4, 0, 0, 0, 0, 3, 1};  // blocks of 4, of which one is nothing
+  // Two columns of three blocks of four numbers of 4 bits, the lower half of a byte first.
+  const Floats bytes = {0x10, 0x32, 0x54, 0x76, 0x98, 0xBA, 0x0F, 0xF0, 0x88, 0x88, 0x21, 0x43};
+  const Floats numbers = {0,  1, 2, 3,  4, 5, 6, 7, 8, 9, 10, 11,
+                          15, 0, 0, 15, 8, 8, 8, 8, 1, 2, 3,  4};
+  const Floats scales = {1, 2, 0.5, 0.25, 1, 2}, zeros = {8, 8, 8, 1, 2, 3};
+  for (const bool has_zeros : {false, true}) {
+    Floats wanted(2);
+    for (size_t n = 0; n < 2; ++n)
+      for (size_t k = 0; k < x.size(); ++k) {
+        const size_t block = n * 3 + k / 4;
+        float greatest = 0;
+        for (size_t i = k / 4 * 4; i < std::min(x.size(), k / 4 * 4 + 4); ++i)
+          greatest = std::max(greatest, std::abs(x[i]));
+        const float step = greatest / 127;
+        const float rounded = greatest == 0 ? 0 : std::nearbyint(x[k] / step) * step;
+        wanted[n] +=
+            rounded * (numbers[n * 12 + k] - (has_zeros ? zeros[block] : 8)) * scales[block];
+      }
+    const Tensor y = matmul_packed(floats(context_, x, {1, 10}), integers(bytes, {2, 3, 2}, kUInt8),
+                                   4, floats(context_, scales, {2, 3}),
+                                   has_zeros ? floats(context_, zeros, {2, 3}) : Tensor());
+    const Floats got = floats_of(y);
+    ASSERT_EQ(got.size(), wanted.size());
+    for (size_t n = 0; n < 2; ++n) EXPECT_NEAR(got[n], wanted[n], 1e-4);
+  }
+}
+
 }  // namespace
 }  // namespace tiny

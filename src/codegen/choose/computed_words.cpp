@@ -35,8 +35,8 @@ std::optional<ComputedWords> computed_words(const Seen& seen) {
   const ClosureInfo& sum = *seen.reductions.front();
   const std::optional<DotProduct> product = dot_product(sum.node);
   if (!product || !seen.machine.has_dot(product->kind)) return std::nullopt;
-  const bool is_first = product->a.op() != Op::Load;
-  if (is_first == (product->b.op() != Op::Load)) return std::nullopt;
+  const bool is_first = read_by_words(product->a).op() != Op::Load;
+  if (is_first == (read_by_words(product->b).op() != Op::Load)) return std::nullopt;
   const RangeSet computed = seen.table.free_of(is_first ? product->a : product->b);
   RangeSet outputs = 0;
   for (const ClosureInfo& c : seen.table.closures)

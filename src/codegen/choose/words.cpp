@@ -63,7 +63,8 @@ Words form_words(Editor& edit, const UOp& reduce) {
   Words words;
   const std::optional<DotProduct> product = dot_product(reduce);
   if (!product || !edit.machine().has_dot(product->kind) || edit.lanes() < 2) return words;
-  if (product->a.op() != Op::Load || product->b.op() != Op::Load) return words;
+  for (const UOp& operand : {product->a, product->b})
+    if (read_by_words(operand).op() != Op::Load) return words;
   const int64_t steps = dot_steps(product->kind);
   const std::optional<size_t> range = word_range(edit, reduce, steps);
   if (!range) return words;

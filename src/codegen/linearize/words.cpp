@@ -74,11 +74,26 @@ LinearId Words::word_of(const UOp& value, std::span<const UOp> facts) {
   const size_t before = emit_.start_value();
   const std::optional<size_t> position = range_of(value);
   invariant(position.has_value(), "a word has steps");
-  const std::optional<LinearId> loaded = load(value, facts);
+  const std::optional<ByteBits> bits = byte_bits(value);
+  const std::optional<LinearId> loaded = bits ? bits_of(*bits, facts) : load(value, facts);
   const LinearId word = loaded ? *loaded : join(value, *position, facts);
   emit_.remember(key, word, emit_.relied_on());
   emit_.rely_on(before);
   return word;
+}
+
+LinearId Words::bits_of(const ByteBits& bits, std::span<const UOp> facts) {
+  constexpr uint64_t kEachByte = 0x01010101;
+  LinearId word = word_of(bits.bytes, facts);
+  if (bits.shift) {
+    const LinearId by = values_.value_of(bits.shift);
+    const LinearOp& shift = emit_.op(by);
+    if (shift.op != Op::Const || shift.imm != 0)
+      word =
+          emit_.elementwise(Op::Shr, kUInt32, {word, emit_.elementwise(Op::Cast, kUInt32, {by})});
+  }
+  const LinearId mask = emit_.constant(kUInt32, bits.mask * kEachByte);
+  return emit_.elementwise(Op::And, kUInt32, {word, mask});
 }
 
 LinearId Words::join(const UOp& value, size_t position, std::span<const UOp> facts) {

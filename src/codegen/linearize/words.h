@@ -9,6 +9,7 @@
 
 #include "codegen/linearize/accesses.h"
 #include "codegen/linearize/task.h"
+#include "ir/dot.h"
 
 namespace tiny {
 
@@ -36,6 +37,7 @@ class Words {
  private:
   std::optional<size_t> range_of(const UOp& value);
   std::optional<LinearId> load(const UOp& value, std::span<const UOp> facts);
+  LinearId bits_of(const ByteBits& bits, std::span<const UOp> facts);
   LinearId join(const UOp& value, size_t position, std::span<const UOp> facts);
 
   Emitter& emit_;

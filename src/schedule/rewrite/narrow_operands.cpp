@@ -50,6 +50,13 @@ double elements_below(const UOp& value) {
   return elements_at_most(node);
 }
 
+// Bits of its first operand: by one mask, or shifts for the few numbers of a byte.
+bool is_of_bits(const UOp& node) {
+  constexpr double kNumbersMax = 8;
+  return node.dtype() == kUInt8 && (node.op() == Op::And || node.op() == Op::Shr) &&
+         elements_below(node.src(1)) <= kNumbersMax;
+}
+
 }  // namespace
 
 std::optional<DotKind> dot_kind_of(const UOp& reduce, const Target& target) {
@@ -73,6 +80,12 @@ UOp without_cast(const UOp& factor) {
 
 std::optional<Interval> values_of_bytes(const UOp& integer) {
   return values_within(integer, kSumDepth);
+}
+
+bool are_bits_of_memory(const UOp& bytes) {
+  UOp node = below_movement(bytes);
+  while (!has_memory(node) && is_of_bits(node)) node = below_movement(node.src(0));
+  return has_memory(node) && !has_memory(below_movement(bytes));
 }
 
 UOp NarrowFactor::over(const UOp& elements) const {
@@ -119,6 +132,20 @@ class NarrowFactorFinder {
       node = below;
     }
     return std::nullopt;
+  }
+
+  // Of a factor in words, below its cast.
+  std::optional<NarrowFactor> find_bits(const UOp& factor) {
+    UOp node = below_movement(factor, found_.moves_);
+    while (node.op() == Op::Cast ? steps() == 0 : is_of_bits(node)) {
+      if (has_memory(node) || !is_constant(node) || steps() == kStepsMax) return std::nullopt;
+      found_.widening_.push_back(node);
+      found_.steps_.push_back({node, 0, found_.moves_.size()});
+      node = below_movement(node.src(0), found_.moves_);
+    }
+    if (steps() < 2 || std::ranges::any_of(found_.moves_, pads)) return std::nullopt;
+    found_.elements_ = moved(found_.moves_, node);
+    return std::move(found_);
   }
 
  private:
@@ -196,17 +223,24 @@ std::optional<NarrowFactor> narrow_factor(const UOp& reduce, size_t side, const 
   return found;
 }
 
+std::optional<NarrowFactor> bits_factor(const UOp& reduce, size_t side,
+                                        const std::vector<uint8_t>& varies) {
+  return NarrowFactorFinder(reduce, varies).find_bits(reduce.src(0).src(side));
+}
+
 std::vector<uint8_t> widening_nodes(std::span<const UOp> roots, const Machine& target,
                                     const std::vector<uint8_t>& varies) {
   std::vector<uint8_t> flags(roots.front().graph().id_limit());
   for (const UOp& u : topological(roots, has_memory)) {
     if (has_memory(u) || u.op() != Op::ReduceAxis || !varies[u.id()]) continue;
-    if (dot_kind_of(u, target))
-      for (const UOp& factor : u.src(0).src()) flags[cast_below(factor).id()] = 1;
-    else
-      for (const size_t side : {size_t{0}, size_t{1}})
-        if (const auto narrow = narrow_factor(u, side, target, varies))
-          for (const UOp& node : narrow->widening()) flags[node.id()] = 1;
+    const bool in_words = dot_kind_of(u, target).has_value();
+    for (const size_t side : {size_t{0}, size_t{1}}) {
+      if (in_words) flags[cast_below(u.src(0).src(side)).id()] = 1;
+      const auto narrow =
+          in_words ? bits_factor(u, side, varies) : narrow_factor(u, side, target, varies);
+      if (narrow)
+        for (const UOp& node : narrow->widening()) flags[node.id()] = 1;
+    }
   }
   return flags;
 }

@@ -58,6 +58,13 @@ class NarrowFactor {
 std::optional<NarrowFactor> narrow_factor(const UOp& reduce, size_t side, const Machine& target,
                                           const std::vector<uint8_t>& varies);
 
+// The operand `side` of a sum that is multiplied in words, if it is bits of a constant's bytes,
+// each element some of one byte's, and stays those bytes.
+std::optional<NarrowFactor> bits_factor(const UOp& reduce, size_t side,
+                                        const std::vector<uint8_t>& varies);
+// Whether bytes are computed, as bits of those that memory holds.
+bool are_bits_of_memory(const UOp& bytes);
+
 // By id: the nodes that widen the factors of both kinds.
 std::vector<uint8_t> widening_nodes(std::span<const UOp> roots, const Machine& target,
                                     const std::vector<uint8_t>& varies);

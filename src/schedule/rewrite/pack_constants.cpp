@@ -24,6 +24,9 @@ constexpr int64_t kVectorsMany = 12;
 constexpr int64_t kFewRows = 3;
 // A vector of more than that part of a whole one's lanes is filled well enough.
 constexpr int64_t kVectorParts = 4;
+// Of steps that are widened or make words, fewer are summed up before lanes along them pay: folding
+// a block's lanes for each of its sums takes longer than its products (weights of few bits).
+constexpr int64_t kVectorsOfSteps = 8;
 // Sums at once: each waits four cycles for itself, and two are begun in one.
 constexpr int64_t kSumsBeside = 8;
 
@@ -106,7 +109,9 @@ class Operand {
     if (elements_ < (is_shared_ ? kElementsMin : lanes() * lanes())) return std::nullopt;
     // Lanes run along the steps.  What follows is then computed element by element: where the
     // product comes many times, panels are read as often.
-    if (rows_ == 1 && contiguous_steps_ && !uses_.in_scan) return std::nullopt;
+    const bool fill_lanes =
+        value_.dtype().bytes() == lane_bytes_ || steps_ >= kVectorsOfSteps * word_ * lanes();
+    if (rows_ == 1 && contiguous_steps_ && fill_lanes && !uses_.in_scan) return std::nullopt;
     if (comes_as_it_lies(stored->view)) return std::nullopt;
     return pack(*stored, other, is_constant);
   }
@@ -304,7 +309,11 @@ struct Packable {
 Packable packable(const UOp& reduce, size_t side, bool in_words, const Machine& target,
                   const std::vector<uint8_t>& varies) {
   const UOp& factor = reduce.src(0).src(side);
-  if (in_words) return {without_cast(factor), std::nullopt, true};
+  if (in_words) {
+    auto bits = bits_factor(reduce, side, varies);
+    const UOp bytes = bits ? bits->elements() : without_cast(factor);
+    return {bytes, std::move(bits), true};
+  }
   auto narrow = narrow_factor(reduce, side, target, varies);
   if (narrow && narrow->scales().empty()) {
     const UOp elements = narrow->elements();
