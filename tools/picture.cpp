@@ -88,17 +88,40 @@ bool has_long_table(const std::vector<std::byte>& file) {
   return false;
 }
 
+// The bytes of a file for stb_image, which takes zeros, or whatever memory holds, for those that are
+// not there: it is given all of them at once, and what it asks for then is behind the end.
+struct Source {
+  explicit Source(const std::vector<std::byte>& file) {
+    stbi__start_mem(&context, reinterpret_cast<const stbi_uc*>(file.data()),
+                    static_cast<int>(file.size()));
+    context.io = {[](void* source, char* /*data*/, int /*size*/) { return pass_end(source); },
+                  [](void* source, int /*size*/) { pass_end(source); },
+                  [](void* /*source*/) { return 1; }};
+    context.io_user_data = this;
+    context.read_from_callbacks = 1;
+  }
+
+  static int pass_end(void* source) {
+    static_cast<Source*>(source)->is_past_end = true;
+    return 0;
+  }
+
+  stbi__context context;
+  bool is_past_end = false;
+};
+
 Pixels decode(const std::string& path, int64_t channels) {
   const std::vector<std::byte> file = read_file(path);
   if (has_long_table(file)) throw file_failure(path, "no picture: a table of more than 256 codes");
   if (file.size() > std::numeric_limits<int>::max())
     throw file_failure(path, "too large a picture");
   int width = 0, height = 0, found = 0;
+  Source source(file);
   const std::unique_ptr<stbi_uc, void (*)(void*)> pixels(
-      stbi_load_from_memory(reinterpret_cast<const stbi_uc*>(file.data()),
-                            static_cast<int>(file.size()), &width, &height, &found,
-                            static_cast<int>(channels)),
+      stbi__load_and_postprocess_8bit(&source.context, &width, &height, &found,
+                                      static_cast<int>(channels)),
       stbi_image_free);
+  if (source.is_past_end) throw file_failure(path, "no picture: it ends early");
   if (!pixels) throw file_failure(path, std::string("no picture: ") + stbi_failure_reason());
   Pixels out{height, width, channels, {}};
   out.values.assign(pixels.get(), pixels.get() + out.height * out.width * channels);

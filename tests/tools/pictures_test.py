@@ -113,6 +113,23 @@ class Presets(CliTest):
         error = self.json("run", self.identity([1, 3, 20, 20]), "--input", path, code=5)["error"]
         self.assertIn("long.jpg: no picture: a table of more than 256 codes", error["message"])
 
+    def test_a_file_that_ends_early(self):
+        """stb_image would take zeros, or whatever memory holds, for the rest."""
+        pixels = bytes(range(3 * 4 * 4))
+        bmp = (b"BM" + (54 + 48).to_bytes(4, "little") + bytes(4) + (54).to_bytes(4, "little") +
+               (40).to_bytes(4, "little") + (4).to_bytes(4, "little") * 2 + b"\1\0\x18\0" + bytes(24) + pixels)
+        model = self.identity([1, 3, 4, 4])
+        for name, whole in (("p.ppm", b"P6 4 4 255\n" + pixels), ("p.bmp", bmp),
+                            ("p.png", png(self.folder / "p.png", pattern(4, 4)).read_bytes())):
+            path = self.folder / name
+            path.write_bytes(whole)
+            self.json("run", model, "--input", path)
+            for left in (1, len(whole) // 2, len(whole) - 20):
+                with self.subTest(name=name, left=left):
+                    path.write_bytes(whole[:-left])
+                    error = self.json("run", model, "--input", path, code=5)["error"]
+                    self.assertIn(f"{name}: no picture: ", error["message"])
+
 
 class Batches(CliTest):
     """Pictures behind the model, one batch of them, a row of the output for each."""
