@@ -1,9 +1,7 @@
 #include "onnx/session.h"
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
-#include <map>
 #include <memory>
 #include <set>
 
@@ -28,16 +26,6 @@ namespace {
 constexpr size_t kProgramsMax = 16;
 // After so many runs in a row with the same sizes they get a program of their own.
 constexpr int64_t kRepeatsMax = 4;
-// Variables begin here: a size of 0 or 1 is a number.
-constexpr int64_t kVariableMin = 2;
-// The greatest value of a variable is a power of two, at least this.
-constexpr int64_t kVariableMax = 256;
-// The same of a batch, the first of so many axes or more: costs are weighed at the greatest value,
-// and what is laid out for 256 pictures takes a hundred times as long for two.
-constexpr int64_t kBatchMax = 8;
-constexpr size_t kBatchAxesMin = 3;
-// Stands for a variable in the key of a program.
-constexpr int64_t kFree = -1;
 // What may be a host input.
 constexpr int64_t kHostElementsMax = 64;
 constexpr size_t kHostRankMax = 1;
@@ -145,6 +133,9 @@ void LoadedModel::index_inputs() {
   for (size_t i = 0; i < inputs_.size(); ++i)
     if (std::find(positions.begin(), positions.end(), inputs_[i]) != positions.end())
       host_inputs_.push_back(i);
+  std::vector<ValueInfo> infos;
+  for (size_t i = 0; i < inputs_.size(); ++i) infos.push_back(input(i));
+  free_ = FreeSizes(std::move(infos));
 }
 
 size_t LoadedModel::input_index(const std::string& name) const {
@@ -214,68 +205,34 @@ void LoadedModel::check_shapes(const std::vector<Shape>& shapes) const {
   }
 }
 
-// Its name in the model, if that stands for one size.
-std::string LoadedModel::dim_name(size_t index, size_t axis) const {
-  const ValueInfo& info = input(index);
-  const std::string& name = info.type.dims[axis].name;
-  return name.empty() || apart_.contains(name) ? cat(info.name, ".", axis) : name;
-}
-
-// Finds names that stand for several sizes: a model may use one for whatever it does not know.
-void LoadedModel::learn_names(const std::vector<Ints>& shapes) {
-  std::map<std::string_view, int64_t> sizes;
-  for (size_t i = 0; i < shapes.size(); ++i) {
-    if (!input(i).type.has_rank) continue;
-    for (size_t k = 0; k < shapes[i].size(); ++k) {
-      const Dim& dim = input(i).type.dims[k];
-      if (dim.is_known() || dim.name.empty()) continue;
-      const auto [at, is_new] = sizes.try_emplace(dim.name, shapes[i][k]);
-      if (!is_new && at->second != shapes[i][k]) apart_.insert(dim.name);
-    }
-  }
-}
-
-std::vector<LoadedModel::FreeDim> LoadedModel::free_dims(const std::vector<Ints>& shapes,
-                                                         const Known& known) const {
-  std::vector<FreeDim> out;
-  for (size_t i = 0; i < shapes.size(); ++i) {
-    if (!input(i).type.has_rank) continue;
-    for (size_t k = 0; k < shapes[i].size(); ++k) {
-      if (input(i).type.dims[k].is_known()) continue;
-      const std::string name = dim_name(i, k);
-      auto at =
-          std::find_if(out.begin(), out.end(), [&](const FreeDim& d) { return d.name == name; });
-      if (at == out.end()) at = out.insert(at, {name, shapes[i][k]});
-      at->is_first = at->is_first && k == 0;
-      at->axes = std::max(at->axes, shapes[i].size());
-      // Elements that are known have a known count.
-      if (shapes[i][k] < kVariableMin || numbers_.contains(name) || (!known.empty() && known[i]))
-        at->is_variable = false;
-    }
-  }
-  return out;
-}
-
 namespace {
 
 // Whether a program for the shapes `made`, some of whose dimensions are variables (kFree), serves
 // these.
 bool serves(const TensorProgram& program, const std::vector<Ints>& made,
             const std::vector<Ints>& shapes) {
+  constexpr int64_t kFree = FreeSizes::kFree;
   Ints values(program.variables.size(), kFree);
+  std::vector<std::pair<const SizeExpression*, int64_t>> formulas;  // and what they must be
   for (size_t i = 0; i < made.size(); ++i) {
     if (made[i].size() != shapes[i].size()) return false;
     for (size_t k = 0; k < made[i].size(); ++k) {
       if (made[i][k] == shapes[i][k]) continue;
-      const auto variable = program.inputs[i].sizes[k].variable();
-      if (made[i][k] != kFree || !variable) return false;
+      if (made[i][k] != kFree) return false;
+      const SizeExpression& size = program.inputs[i].sizes[k];
+      const auto variable = size.variable();
+      if (!variable) {
+        formulas.emplace_back(&size, shapes[i][k]);
+        continue;
+      }
       const ProgramVariable& v = program.variables[*variable];
       const int64_t before = std::exchange(values[*variable], shapes[i][k]);
       if (before != kFree && before != shapes[i][k]) return false;
       if (shapes[i][k] < v.min || shapes[i][k] > v.max) return false;
     }
   }
-  return true;
+  return std::ranges::all_of(formulas,
+                             [&](const auto& of) { return of.first->value(values) == of.second; });
 }
 
 }  // namespace
@@ -340,7 +297,7 @@ Ref<const ModelProgram> LoadedModel::program_for(const std::vector<Ints>& shapes
     const bool is_new = key != latest_.key;
     if (is_new) {
       check_shapes(shapes);
-      learn_names(shapes);
+      free_.learn(shapes);
     }
     latest_.repeats = is_new ? 1 : latest_.repeats + 1;
     if (is_new) latest_.key = key;
@@ -351,7 +308,7 @@ Ref<const ModelProgram> LoadedModel::program_for(const std::vector<Ints>& shapes
   std::vector<std::string> failed;
   if (auto made = symbolic_program(shapes, known, decisions, failed)) return made;
   Ref<const ModelProgram> program = exact_program(shapes, known, &decisions);
-  numbers_.insert(failed.begin(), failed.end());
+  free_.make_numbers(failed);
   return program;
 }
 
@@ -360,50 +317,29 @@ Ref<const ModelProgram> LoadedModel::symbolic_program(const std::vector<Ints>& s
                                                       const Known& known,
                                                       const std::vector<Decision>& decisions,
                                                       std::vector<std::string>& failed) {
+  std::vector<bool> is_known;
+  for (const auto& elements : known) is_known.push_back(elements.has_value());
   while (true) {
-    Key key{shapes, texts_of(known, &decisions)};
-    std::vector<UOp> variables;
-    for (const FreeDim& d : free_dims(shapes, known)) {
-      if (!d.is_variable) continue;
-      const auto most = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(d.value)));
-      const bool is_batch = d.is_first && d.axes >= kBatchAxesMin;
-      variables.push_back(context_->graph().variable(
-          d.name, kVariableMin, std::max(is_batch ? kBatchMax : kVariableMax, most)));
-    }
-    if (variables.empty()) return {};
-    std::vector<Shape> sizes;
-    for (size_t i = 0; i < shapes.size(); ++i) {
-      sizes.push_back(to_shape(shapes[i]));
-      if (!input(i).type.has_rank) continue;
-      for (size_t k = 0; k < shapes[i].size(); ++k) {
-        if (input(i).type.dims[k].is_known()) continue;
-        for (const UOp& v : variables)
-          if (v.variable_arg().name == dim_name(i, k)) {
-            key.shapes[i][k] = kFree;
-            sizes[i][k] = tiny::Dim(v);
-          }
-      }
-    }
+    const FreeSizes::Choice choice = free_.choose(context_->graph(), shapes, is_known);
+    if (choice.variables.empty()) return {};
     try {
-      Signature signature = plain_signature(sizes, known);
+      Signature signature = plain_signature(choice.shapes, known);
       signature.decisions = &decisions;
-      Ref<const ModelProgram> program = make_program(signature, variables);
-      keep(std::move(key), program);
+      Ref<const ModelProgram> program = make_program(signature, choice.variables);
+      keep({choice.key, texts_of(known, &decisions)}, program);
       return program;
     } catch (const FreeDimension& e) {
-      // These have to be numbers; the others may stay what they are.
-      const bool has_others = std::ranges::any_of(e.variables(), [&](const std::string& name) {
-        return std::ranges::any_of(variables,
-                                   [&](const UOp& v) { return v.variable_arg().name == name; });
-      });
-      if (!has_others) throw;
-      numbers_.insert(e.variables().begin(), e.variables().end());
+      if (!free_.decide(e, choice, shapes)) throw;
     } catch (const Error& e) {
       const bool is_final = e.status() == Status::OutOfMemory || e.status() == Status::Cancelled ||
                             (e.status() == Status::Internal && context_->flags().spec != 0);
       if (is_final) throw;
+      if (choice.has_relations) {
+        free_.drop_relations();
+        continue;
+      }
       // What is wrong is said, if it is, in the numbers that the caller knows.
-      for (const UOp& v : variables) failed.push_back(v.variable_arg().name);
+      for (const UOp& v : choice.variables) failed.push_back(v.variable_arg().name);
       return {};
     }
   }

@@ -1,10 +1,8 @@
 // A loaded model and the programs compiled from it.
 //
 // A free dimension is a Variable in the programs that run() makes, so that one program serves many
-// sizes; those of one name are one Variable until they have different sizes in one run, which a
-// model is free to mean; 0 and 1 are numbers (broadcasting and squeezing ask for them), and so is a
-// dimension on which a decision depends (FreeDimension).  Sizes that come several times in a row,
-// and those asked for by compile(), get programs of their own.
+// sizes (FreeSizes).  Sizes that come several times in a row, and those asked for by compile(), get
+// programs of their own.
 //
 // A model holds no nodes of a graph: it may be released from any thread, and so may its programs.
 // Compiling builds graphs and belongs to the context's thread.  What is asked about a model is
@@ -14,13 +12,13 @@
 #include <list>
 #include <memory>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/ref.h"
+#include "onnx/free_sizes.h"
 #include "onnx/import/import.h"
 #include "onnx/model.h"
 #include "onnx/model_value.h"
@@ -138,19 +136,10 @@ class LoadedModel : public RefCounted {
  private:
   using Known = std::vector<std::optional<HostTensor>>;
   struct Key {
-    std::vector<Ints> shapes;  // a variable's place has kFree
+    std::vector<Ints> shapes;  // a variable's place has FreeSizes::kFree
     std::vector<std::string> known;
     bool operator==(const Key&) const = default;
   };
-  // The value of a free dimension that an input's shape gives.
-  struct FreeDim {
-    std::string name;
-    int64_t value = 0;
-    bool is_variable = true;
-    bool is_first = true;  // it is the first axis wherever it stands
-    size_t axes = 0;       // of the input with the most of them that it stands in
-  };
-
   // A tensor of the inputs, and what all of them are.
   struct Leaf {
     std::string name;
@@ -199,9 +188,6 @@ class LoadedModel : public RefCounted {
   Tensor checked_input(size_t index, const Tensor& tensor) const;
   Ref<const ModelProgram> make_program(const Signature& signature,
                                        const std::vector<UOp>& variables);
-  std::string dim_name(size_t index, size_t axis) const;
-  void learn_names(const std::vector<Ints>& shapes);
-  std::vector<FreeDim> free_dims(const std::vector<Ints>& shapes, const Known& known) const;
   Ref<TensorRun> take_idle(const ModelProgram& program);
   void keep_idle(const ModelProgram& program, Ref<TensorRun> run);
   Ref<const ModelProgram> find_program(const Key& wanted, bool shared, bool may_ask);
@@ -230,9 +216,8 @@ class LoadedModel : public RefCounted {
     std::vector<Ref<TensorRun>> asking;  // several, one after another, are part of a run
   };
   Idle idle_;
-  std::vector<DType> dtypes_;      // of the inputs, once run() has asked
-  std::set<std::string> numbers_;  // free dimensions that cannot be variables
-  std::set<std::string> apart_;    // names of dimensions that have had different sizes at once
+  std::vector<DType> dtypes_;  // of the inputs, once run() has asked
+  FreeSizes free_;
   Latest latest_;
   Ref<ExecutionCount> executions_ = make_ref<ExecutionCount>();
 };

@@ -88,8 +88,8 @@ bool has_long_table(const std::vector<std::byte>& file) {
   return false;
 }
 
-// The bytes of a file for stb_image, which takes zeros, or whatever memory holds, for those that are
-// not there: it is given all of them at once, and what it asks for then is behind the end.
+// The bytes of a file for stb_image, which takes zeros, or whatever memory holds, for those that
+// are not there: it is given all of them at once, and what it asks for then is behind the end.
 struct Source {
   explicit Source(const std::vector<std::byte>& file) {
     stbi__start_mem(&context, reinterpret_cast<const stbi_uc*>(file.data()),

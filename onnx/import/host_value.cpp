@@ -82,7 +82,8 @@ struct AsExpressions {
   static Element apply(Op op, DType result, DType, const Element* src, size_t count) {
     for (size_t i = 0; i < count; ++i)
       if (!src[i]) return {};
-    UOp e = elementwise(op, {src, src + count}, result);
+    UOp e = narrow(op, result, {src, count});
+    if (!e) e = elementwise(op, {src, src + count}, result);
     if (e.is_const() || e.dtype().is_float()) return e;
     if (e.dtype() == kInt64) e = tiny::Dim(e).uop(e.graph());  // sums in one form
     const Interval range = bounds(e);
@@ -94,6 +95,29 @@ struct AsExpressions {
   static bool variable(const UOp& node, Element& out) {
     out = node;
     return true;
+  }
+
+ private:
+  // An int64 that is equal to an integer of fewer bits; null if none is known.
+  static UOp widened(const UOp& e) {
+    if (e.is_const()) return e.graph().constant_int(kInt64, e.const_int());
+    const bool is_cast = e.op() == Op::Cast && e.src(0).dtype() == kInt64;
+    return is_cast && bounds(e) == bounds(e.src(0)) ? UOp(e.src(0)) : UOp();
+  }
+
+  // Integers of fewer bits are computed as int64, which sizes are, where nothing wraps; null
+  // elsewhere.
+  static UOp narrow(Op op, DType result, std::span<const UOp> src) {
+    std::vector<UOp> wide;
+    for (const UOp& e : src) {
+      const bool is_narrow = e.dtype().is_int() && e.dtype().bits() < 64;
+      if (!is_narrow || !wide.emplace_back(widened(e))) return {};
+    }
+    if (op == Op::Cast) return cast(tiny::Dim(wide[0]).uop(wide[0].graph()), result);
+    if (!result.is_int()) return elementwise(op, wide, result);
+    const UOp e = elementwise(op, wide, kInt64);
+    const UOp made = cast(tiny::Dim(e).uop(e.graph()), result);
+    return bounds(made) == bounds(e) ? made : UOp();
   }
 };
 

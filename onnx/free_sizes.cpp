@@ -1,0 +1,183 @@
+#include "onnx/free_sizes.h"
+
+#include <algorithm>
+#include <bit>
+#include <string_view>
+
+#include "base/text.h"
+
+namespace tiny::onnx {
+
+namespace {
+
+// Variables begin here: a size of 0 or 1 is a number.
+constexpr int64_t kVariableMin = 2;
+// The greatest value of a variable is a power of two, at least this.
+constexpr int64_t kVariableMax = 256;
+// The same of a batch, the first of so many axes or more: costs are weighed at the greatest value,
+// and what is laid out for 256 pictures takes a hundred times as long for two.
+constexpr int64_t kBatchMax = 8;
+constexpr size_t kBatchAxesMin = 3;
+// After so many relations that did not last a dimension is what it is: each cost a program.
+constexpr int kDroppedMax = 3;
+
+}  // namespace
+
+// Its name in the model, if that stands for one size.
+std::string FreeSizes::name_of(size_t input, size_t axis) const {
+  const ValueInfo& info = inputs_[input];
+  const std::string& name = info.type.dims[axis].name;
+  return name.empty() || apart_.contains(name) ? cat(info.name, ".", axis) : name;
+}
+
+FreeSizes::FreeDims FreeSizes::free_dims(const std::vector<Ints>& shapes,
+                                         const std::vector<bool>& is_known) const {
+  FreeDims out;
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    if (!inputs_[i].type.has_rank) continue;
+    for (size_t k = 0; k < shapes[i].size(); ++k) {
+      if (inputs_[i].type.dims[k].is_known()) continue;
+      const std::string name = name_of(i, k);
+      FreeDim& dim = out.try_emplace(name, FreeDim{shapes[i][k]}).first->second;
+      dim.is_first = dim.is_first && k == 0;
+      dim.axes = std::max(dim.axes, shapes[i].size());
+      // Elements that are known have a known count.
+      if (shapes[i][k] < kVariableMin || numbers_.contains(name) ||
+          (!is_known.empty() && is_known[i]))
+        dim.is_variable = false;
+    }
+  }
+  return out;
+}
+
+void FreeSizes::learn(const std::vector<Ints>& shapes) {
+  // A model may use one name for whatever it does not know.
+  std::map<std::string_view, int64_t> sizes;
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    if (!inputs_[i].type.has_rank) continue;
+    for (size_t k = 0; k < shapes[i].size(); ++k) {
+      const Dim& dim = inputs_[i].type.dims[k];
+      if (dim.is_known() || dim.name.empty()) continue;
+      const auto [at, is_new] = sizes.try_emplace(dim.name, shapes[i][k]);
+      if (!is_new && at->second != shapes[i][k]) apart_.insert(dim.name);
+    }
+  }
+  const FreeDims dims = free_dims(shapes, {});
+  std::vector<std::string> over;
+  for (const auto& [name, relation] : relations_)
+    if (!holds(name, relation, dims)) over.push_back(name);
+  for (const std::string& name : over) drop(name);
+}
+
+bool FreeSizes::holds(const std::string& name, const Relation& relation,
+                      const FreeDims& dims) const {
+  int64_t sum = relation.more;
+  for (const std::string& term : relation.terms) {
+    const auto at = dims.find(term);
+    if (at == dims.end()) return false;
+    sum += at->second.value;
+  }
+  const auto at = dims.find(name);
+  return at != dims.end() && at->second.value == sum;
+}
+
+FreeSizes::Choice FreeSizes::choose(tiny::Graph& graph, const std::vector<Ints>& shapes,
+                                    const std::vector<bool>& is_known) const {
+  Choice out{{}, {}, shapes, false};
+  const FreeDims dims = free_dims(shapes, is_known);
+  std::map<std::string_view, tiny::Dim> sizes;
+  for (const auto& [name, dim] : dims) {
+    if (dim.is_variable && relations_.contains(name)) continue;
+    if (!dim.is_variable) {
+      sizes.emplace(name, dim.value);
+      continue;
+    }
+    const auto most = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(dim.value)));
+    const bool is_batch = dim.is_first && dim.axes >= kBatchAxesMin;
+    out.variables.push_back(
+        graph.variable(name, kVariableMin, std::max(is_batch ? kBatchMax : kVariableMax, most)));
+    sizes.emplace(name, tiny::Dim(out.variables.back()));
+  }
+  for (const auto& [name, relation] : relations_) {
+    if (sizes.contains(name) || !dims.contains(name)) continue;
+    tiny::Dim sum = relation.more;
+    for (const std::string& term : relation.terms) sum = sum + sizes.at(term);
+    sizes.emplace(name, sum);
+    out.has_relations = true;
+  }
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    out.shapes.push_back(to_shape(shapes[i]));
+    if (!inputs_[i].type.has_rank) continue;
+    for (size_t k = 0; k < shapes[i].size(); ++k) {
+      if (inputs_[i].type.dims[k].is_known()) continue;
+      const tiny::Dim& size = sizes.at(name_of(i, k));
+      out.shapes[i][k] = size;
+      if (!size.is_const()) out.key[i][k] = kFree;
+    }
+  }
+  return out;
+}
+
+// How this dimension may follow from others, one of which was asked about with it: it is another
+// one, or the sum of two, or the next number.
+std::optional<FreeSizes::Relation> FreeSizes::relation_of(const std::string& name,
+                                                          const std::set<std::string>& asked,
+                                                          const FreeDims& dims) const {
+  const auto of_itself = [&](const std::string& term) {
+    return term != name && !relations_.contains(term);
+  };
+  const int64_t value = dims.at(name).value;
+  std::vector<std::string> others;  // asked about, that a run gives
+  for (const std::string& other : asked)
+    if (of_itself(other) && dims.contains(other) && dims.at(other).is_variable)
+      others.push_back(other);
+  for (const std::string& other : others)
+    if (dims.at(other).value == value) return Relation{{other}};
+  for (const bool is_batch : {false, true})  // where both would do, a length is meant
+    for (const std::string& other : others)
+      for (const auto& [more, dim] : dims)
+        if (of_itself(more) && more != other && dim.value > 0 && dim.is_first == is_batch &&
+            dims.at(other).value + dim.value == value)
+          return Relation{{other, more}};
+  for (const std::string& other : others)
+    if (dims.at(other).value + 1 == value) return Relation{{other}, 1};
+  return std::nullopt;
+}
+
+bool FreeSizes::decide(const FreeDimension& question, const Choice& choice,
+                       const std::vector<Ints>& shapes) {
+  std::set<std::string> asked;
+  for (const std::string& name : question.variables())
+    if (std::ranges::any_of(choice.variables,
+                            [&](const UOp& v) { return v.variable_arg().name == name; }))
+      asked.insert(name);
+  if (asked.empty()) return false;
+  const FreeDims dims = free_dims(shapes, {});
+  for (const std::string& name : asked) {
+    const bool is_term = std::ranges::any_of(relations_, [&](const auto& of) {
+      return std::ranges::find(of.second.terms, name) != of.second.terms.end();
+    });
+    if (is_term || dropped_[name] >= kDroppedMax) continue;
+    if (auto relation = relation_of(name, asked, dims)) {
+      relations_.emplace(name, std::move(*relation));
+      return true;
+    }
+  }
+  make_numbers(question.variables());
+  return true;
+}
+
+void FreeSizes::drop(const std::string& name) {
+  relations_.erase(name);
+  ++dropped_[name];
+}
+
+void FreeSizes::drop_relations() {
+  while (!relations_.empty()) drop(relations_.begin()->first);
+}
+
+void FreeSizes::make_numbers(const std::vector<std::string>& names) {
+  numbers_.insert(names.begin(), names.end());
+}
+
+}  // namespace tiny::onnx

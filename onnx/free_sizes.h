@@ -1,0 +1,80 @@
+// The dimensions that a model's inputs leave free, as Variables of programs that serve many sizes.
+//
+// Those of one name are one Variable until they have different sizes in one run, which a model is
+// free to mean; 0 and 1 are numbers (broadcasting and squeezing ask for them).  Where an operator
+// asks about several dimensions (two masks are added; all of a sequence is what was there and what
+// is new), one of them follows from the others as the sizes at hand say, for as long as they do; a
+// dimension on which a decision depends all the same (FreeDimension) is a number.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "ir/uop.h"
+#include "onnx/model.h"
+#include "shape/shape.h"
+
+namespace tiny::onnx {
+
+class FreeSizes {
+ public:
+  // Stands for a free dimension in the key of a program.
+  static constexpr int64_t kFree = -1;
+  // The shapes that a program is for.
+  struct Choice {
+    std::vector<UOp> variables;
+    std::vector<Shape> shapes;
+    std::vector<Ints> key;  // kFree where variables decide
+    bool has_relations = false;
+  };
+
+  FreeSizes() = default;
+  explicit FreeSizes(std::vector<ValueInfo> inputs) : inputs_(std::move(inputs)) {}
+
+  // Sizes of a run that others did not have.
+  void learn(const std::vector<Ints>& shapes);
+  // For these sizes and larger ones.  `is_known` (empty, or one for each input) tells of inputs
+  // whose elements are known, whose sizes are numbers.
+  Choice choose(tiny::Graph& graph, const std::vector<Ints>& shapes,
+                const std::vector<bool>& is_known) const;
+  // Of what a program could not be made: another choice may do.  False if these Variables are none
+  // of the choice's.
+  bool decide(const FreeDimension& question, const Choice& choice, const std::vector<Ints>& shapes);
+  // Dimensions that follow from others do so no more.
+  void drop_relations();
+  void make_numbers(const std::vector<std::string>& names);
+
+ private:
+  // What a dimension is: the sum of others and of a number.
+  struct Relation {
+    std::vector<std::string> terms;
+    int64_t more = 0;
+  };
+  // The value of a free dimension that an input's shape gives.
+  struct FreeDim {
+    int64_t value = 0;
+    bool is_variable = true;
+    bool is_first = true;  // it is the first axis wherever it stands
+    size_t axes = 0;       // of the input with the most of them that it stands in
+  };
+  using FreeDims = std::map<std::string, FreeDim>;
+
+  std::string name_of(size_t input, size_t axis) const;
+  FreeDims free_dims(const std::vector<Ints>& shapes, const std::vector<bool>& is_known) const;
+  bool holds(const std::string& name, const Relation& relation, const FreeDims& dims) const;
+  std::optional<Relation> relation_of(const std::string& name, const std::set<std::string>& asked,
+                                      const FreeDims& dims) const;
+  void drop(const std::string& name);
+
+  std::vector<ValueInfo> inputs_;
+  std::set<std::string> numbers_;  // that cannot be Variables
+  std::set<std::string> apart_;    // names of dimensions that have had different sizes at once
+  std::map<std::string, Relation> relations_;
+  std::map<std::string, int> dropped_;  // how many relations of each did not last
+};
+
+}  // namespace tiny::onnx

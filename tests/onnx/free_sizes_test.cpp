@@ -1,0 +1,100 @@
+#include "onnx/free_sizes.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/context.h"
+
+namespace tiny::onnx {
+namespace {
+
+using tiny::testing::new_context;
+
+ValueInfo floats_of(const std::string& name, const std::vector<std::string>& dims) {
+  ValueInfo info;
+  info.name = name;
+  info.type.kind = ValueType::Kind::Tensor;
+  info.type.has_rank = true;
+  for (const std::string& dim : dims) {
+    Dim& added = info.type.dims.emplace_back();
+    added.name = dim;
+  }
+  return info;
+}
+
+// Sizes of runs, one after the other, and what programs would be for.
+class Runs {
+ public:
+  explicit Runs(std::vector<ValueInfo> inputs) : free_(std::move(inputs)) {}
+
+  std::string shapes(const std::vector<Ints>& shapes) {
+    free_.learn(shapes);
+    choice_ = free_.choose(context_->graph(), shapes, {});
+    shapes_ = shapes;
+    std::string text;
+    for (const Shape& shape : choice_.shapes) text += to_string(shape);
+    return text;
+  }
+  bool ask(const std::vector<std::string>& names) {
+    return free_.decide(FreeDimension("?", names), choice_, shapes_);
+  }
+  std::string asked(const std::vector<std::string>& names) {
+    EXPECT_TRUE(ask(names));
+    return shapes(shapes_);
+  }
+
+ private:
+  Ref<Context> context_ = new_context("interp");
+  FreeSizes free_;
+  FreeSizes::Choice choice_;
+  std::vector<Ints> shapes_;
+};
+
+TEST(FreeSizes, NamesAreVariablesUntilTheyDiffer) {
+  Runs runs({floats_of("x", {"N", "L"}), floats_of("y", {"L", ""})});
+  EXPECT_EQ(runs.shapes({{1, 5}, {5, 7}}), "[1, L][L, y.1]");
+  EXPECT_EQ(runs.shapes({{2, 0}, {3, 7}}), "[N, 0][y.0, y.1]");
+  EXPECT_EQ(runs.shapes({{2, 5}, {5, 7}}), "[N, x.1][y.0, y.1]");
+}
+
+TEST(FreeSizes, WhatIsAskedAboutTogetherFollowsFromTheOthers) {
+  Runs runs({floats_of("x", {"B", "S"}), floats_of("past", {"B", "P"}), floats_of("mask", {"T"})});
+  EXPECT_EQ(runs.shapes({{1, 4}, {1, 9}, {13}}), "[1, S][1, P][T]");
+  EXPECT_EQ(runs.asked({"S", "T"}), "[1, S][1, P][P + S]");
+  EXPECT_EQ(runs.shapes({{1, 1}, {1, 20}, {21}}), "[1, 1][1, P][P + 1]");
+  EXPECT_EQ(runs.shapes({{1, 4}, {1, 0}, {4}}), "[1, S][1, 0][S]");
+  EXPECT_EQ(runs.asked({"S"}), "[1, 4][1, 0][4]");
+}
+
+TEST(FreeSizes, ALengthGoesBeforeABatch) {
+  Runs runs(
+      {floats_of("x", {"B", "S"}), floats_of("past", {"B", "P"}), floats_of("mask", {"", "T"})});
+  EXPECT_EQ(runs.shapes({{1, 1}, {1, 9}, {1, 10}}), "[1, 1][1, P][1, T]");
+  EXPECT_EQ(runs.asked({"P", "T"}), "[1, 1][1, P][1, P + 1]");
+  EXPECT_EQ(runs.shapes({{3, 2}, {3, 9}, {3, 11}}), "[B, S][B, P][mask.0, P + S]");
+}
+
+TEST(FreeSizes, WhatDoesNotLastIsANumberInTheEnd) {
+  Runs runs({floats_of("x", {"N"}), floats_of("y", {"M"})});
+  for (const int64_t n : {5, 6, 7}) {
+    EXPECT_EQ(runs.shapes({{n}, {n}}), "[N][M]");
+    EXPECT_EQ(runs.asked({"M", "N"}), "[N][N]");
+    EXPECT_EQ(runs.shapes({{n}, {100}}), "[N][M]");
+  }
+  EXPECT_EQ(runs.shapes({{5}, {5}}), "[N][M]");
+  EXPECT_EQ(runs.asked({"M", "N"}), "[M][M]");  // the other one has its turns
+  for (const int64_t n : {50, 60, 70}) {
+    EXPECT_EQ(runs.shapes({{n}, {100}}), "[N][M]");
+    EXPECT_EQ(runs.shapes({{n}, {n}}), "[N][M]");
+    EXPECT_EQ(runs.asked({"M", "N"}), n < 70 ? "[M][M]" : "[70][70]");
+  }
+  EXPECT_EQ(runs.shapes({{5}, {9}}), "[5][9]");
+}
+
+TEST(FreeSizes, OthersVariablesAreNotDecided) {
+  Runs runs({floats_of("x", {"N"})});
+  EXPECT_EQ(runs.shapes({{5}}), "[N]");
+  EXPECT_FALSE(runs.ask({"computed"}));
+}
+
+}  // namespace
+}  // namespace tiny::onnx
