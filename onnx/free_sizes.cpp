@@ -20,6 +20,17 @@ constexpr int64_t kBatchMax = 8;
 constexpr size_t kBatchAxesMin = 3;
 // After so many relations that did not last a dimension is what it is: each cost a program.
 constexpr int kDroppedMax = 3;
+// Greatest values that are tried, each less than the one before.
+constexpr int kLevelMax = 3;
+
+// The greatest value of a Variable that is `value` now.
+int64_t most_of(int64_t value, bool is_batch, int level) {
+  const auto next = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(value)));
+  const int64_t usual = std::max(is_batch ? kBatchMax : kVariableMax, next);
+  const int64_t least = level < 2 ? usual : next;
+  // A table of 2^k rows serves what was there before and one more.
+  return std::max(value, level % 2 == 1 ? least - 1 : least);
+}
 
 }  // namespace
 
@@ -42,8 +53,7 @@ FreeSizes::FreeDims FreeSizes::free_dims(const std::vector<Ints>& shapes,
       dim.is_first = dim.is_first && k == 0;
       dim.axes = std::max(dim.axes, shapes[i].size());
       // Elements that are known have a known count.
-      if (shapes[i][k] < kVariableMin || numbers_.contains(name) ||
-          (!is_known.empty() && is_known[i]))
+      if (shapes[i][k] < kVariableMin || (!is_known.empty() && is_known[i]))
         dim.is_variable = false;
     }
   }
@@ -83,19 +93,24 @@ bool FreeSizes::holds(const std::string& name, const Relation& relation,
 
 FreeSizes::Choice FreeSizes::choose(tiny::Graph& graph, const std::vector<Ints>& shapes,
                                     const std::vector<bool>& is_known) const {
-  Choice out{{}, {}, shapes, false};
+  Choice out{{}, {}, {}, shapes, false};
   const FreeDims dims = free_dims(shapes, is_known);
+  for (const auto& [name, dim] : dims)
+    if (dim.is_variable) out.candidates.insert(name);
+  const auto at = found_.find(out.candidates);
+  const Found found = at == found_.end() ? Found() : at->second;
   std::map<std::string_view, tiny::Dim> sizes;
   for (const auto& [name, dim] : dims) {
     if (dim.is_variable && relations_.contains(name)) continue;
-    if (!dim.is_variable) {
+    const bool is_batch = dim.is_first && dim.axes >= kBatchAxesMin;
+    const auto level = found.levels.find(name);
+    const int64_t most =
+        most_of(dim.value, is_batch, level == found.levels.end() ? 0 : level->second);
+    if (!dim.is_variable || found.numbers.contains(name) || most <= kVariableMin) {
       sizes.emplace(name, dim.value);
       continue;
     }
-    const auto most = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(dim.value)));
-    const bool is_batch = dim.is_first && dim.axes >= kBatchAxesMin;
-    out.variables.push_back(
-        graph.variable(name, kVariableMin, std::max(is_batch ? kBatchMax : kVariableMax, most)));
+    out.variables.push_back(graph.variable(name, kVariableMin, most));
     sizes.emplace(name, tiny::Dim(out.variables.back()));
   }
   for (const auto& [name, relation] : relations_) {
@@ -163,7 +178,14 @@ bool FreeSizes::decide(const FreeDimension& question, const Choice& choice,
       return true;
     }
   }
-  make_numbers(question.variables());
+  Found& found = found_[choice.candidates];
+  bool is_less = false;
+  for (const std::string& name : asked)
+    if (found.levels[name] < kLevelMax) {
+      ++found.levels[name];
+      is_less = true;
+    }
+  if (!is_less) found.numbers.insert(asked.begin(), asked.end());
   return true;
 }
 
@@ -176,8 +198,9 @@ void FreeSizes::drop_relations() {
   while (!relations_.empty()) drop(relations_.begin()->first);
 }
 
-void FreeSizes::make_numbers(const std::vector<std::string>& names) {
-  numbers_.insert(names.begin(), names.end());
+void FreeSizes::make_numbers(const Choice& choice) {
+  for (const UOp& v : choice.variables)
+    found_[choice.candidates].numbers.insert(v.variable_arg().name);
 }
 
 }  // namespace tiny::onnx

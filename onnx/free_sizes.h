@@ -3,7 +3,8 @@
 // Those of one name are one Variable until they have different sizes in one run, which a model is
 // free to mean; 0 and 1 are numbers (broadcasting and squeezing ask for them).  Where an operator
 // asks about several dimensions (two masks are added; all of a sequence is what was there and what
-// is new), one of them follows from the others as the sizes at hand say, for as long as they do; a
+// is new), one of them follows from the others as the sizes at hand say, for as long as they do;
+// where that is not enough, sizes up to a smaller one may do (a table has so many positions).  A
 // dimension on which a decision depends all the same (FreeDimension) is a number.
 #pragma once
 
@@ -26,6 +27,7 @@ class FreeSizes {
   static constexpr int64_t kFree = -1;
   // The shapes that a program is for.
   struct Choice {
+    std::set<std::string> candidates;  // what may be Variables
     std::vector<UOp> variables;
     std::vector<Shape> shapes;
     std::vector<Ints> key;  // kFree where variables decide
@@ -46,13 +48,20 @@ class FreeSizes {
   bool decide(const FreeDimension& question, const Choice& choice, const std::vector<Ints>& shapes);
   // Dimensions that follow from others do so no more.
   void drop_relations();
-  void make_numbers(const std::vector<std::string>& names);
+  // What could not be a Variable: together with these candidates it is one no more.
+  void make_numbers(const Choice& choice);
 
  private:
   // What a dimension is: the sum of others and of a number.
   struct Relation {
     std::vector<std::string> terms;
     int64_t more = 0;
+  };
+  // What was found out where these are the candidates: with others (a step has one token, and a
+  // prompt many) a model asks other questions.
+  struct Found {
+    std::set<std::string> numbers;      // that cannot be Variables
+    std::map<std::string, int> levels;  // how much less than usual the greatest values are
   };
   // The value of a free dimension that an input's shape gives.
   struct FreeDim {
@@ -71,8 +80,8 @@ class FreeSizes {
   void drop(const std::string& name);
 
   std::vector<ValueInfo> inputs_;
-  std::set<std::string> numbers_;  // that cannot be Variables
-  std::set<std::string> apart_;    // names of dimensions that have had different sizes at once
+  std::set<std::string> apart_;  // names of dimensions that have had different sizes at once
+  std::map<std::set<std::string>, Found> found_;
   std::map<std::string, Relation> relations_;
   std::map<std::string, int> dropped_;  // how many relations of each did not last
 };

@@ -305,18 +305,19 @@ Ref<const ModelProgram> LoadedModel::program_for(const std::vector<Ints>& shapes
   if (Ref<const ModelProgram> found = find_program(key, false, true)) return found;
   if (latest_.repeats > kRepeatsMax) return exact_program(shapes, known, &decisions);
   if (Ref<const ModelProgram> found = find_program(key, true, true)) return found;
-  std::vector<std::string> failed;
+  std::optional<FreeSizes::Choice> failed;
   if (auto made = symbolic_program(shapes, known, decisions, failed)) return made;
   Ref<const ModelProgram> program = exact_program(shapes, known, &decisions);
-  free_.make_numbers(failed);
+  if (failed) free_.make_numbers(*failed);
   return program;
 }
 
-// Null if no dimension can be a variable; `failed` names those with which something went wrong.
+// Null if no dimension can be a variable; `failed` is then the choice with which something went
+// wrong.
 Ref<const ModelProgram> LoadedModel::symbolic_program(const std::vector<Ints>& shapes,
                                                       const Known& known,
                                                       const std::vector<Decision>& decisions,
-                                                      std::vector<std::string>& failed) {
+                                                      std::optional<FreeSizes::Choice>& failed) {
   std::vector<bool> is_known;
   for (const auto& elements : known) is_known.push_back(elements.has_value());
   while (true) {
@@ -339,7 +340,7 @@ Ref<const ModelProgram> LoadedModel::symbolic_program(const std::vector<Ints>& s
         continue;
       }
       // What is wrong is said, if it is, in the numbers that the caller knows.
-      for (const UOp& v : choice.variables) failed.push_back(v.variable_arg().name);
+      failed = choice;
       return {};
     }
   }

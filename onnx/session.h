@@ -198,7 +198,7 @@ class LoadedModel : public RefCounted {
                                       const std::vector<Decision>& decisions);
   Ref<const ModelProgram> symbolic_program(const std::vector<Ints>& shapes, const Known& known,
                                            const std::vector<Decision>& decisions,
-                                           std::vector<std::string>& failed);
+                                           std::optional<FreeSizes::Choice>& failed);
 
   Ref<Context> context_;
   Model model_;
