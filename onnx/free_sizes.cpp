@@ -20,19 +20,41 @@ constexpr int64_t kBatchMax = 8;
 constexpr size_t kBatchAxesMin = 3;
 // After so many relations that did not last a dimension is what it is: each cost a program.
 constexpr int kDroppedMax = 3;
-// Greatest values that are tried, each less than the one before.
-constexpr int kLevelMax = 3;
 
-// The greatest value of a Variable that is `value` now.
-int64_t most_of(int64_t value, bool is_batch, int level) {
-  const auto next = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(value)));
+// The sizes that a program is for: multiples of `step`.
+struct Room {
+  int64_t min, max, step;
+  bool operator==(const Room&) const = default;
+};
+
+// What is tried, one after the other: a table of 2^k rows serves what was there before and one
+// more; what is halved again and again has to be long enough, and is met by what was not halved
+// where it is a multiple.
+constexpr int kLevelMax = 5;
+
+Room room_of(int64_t value, bool is_batch, int level) {
+  constexpr int64_t kStepMax = 32;  // a detector's coarsest map has a 32nd of the picture's rows
+  constexpr int64_t kOctaves = 4;   // as much less as there may be
+  const auto bits = static_cast<uint64_t>(value);
+  const auto below = static_cast<int64_t>(std::bit_floor(bits));
+  const auto next = static_cast<int64_t>(std::bit_ceil(bits));
   const int64_t usual = std::max(is_batch ? kBatchMax : kVariableMax, next);
-  const int64_t least = level < 2 ? usual : next;
-  // A table of 2^k rows serves what was there before and one more.
-  return std::max(value, level % 2 == 1 ? least - 1 : least);
+  const int64_t step = std::min(value & -value, kStepMax);
+  const Room rooms[kLevelMax + 1] = {{0, usual, 1},
+                                     {0, usual - 1, 1},
+                                     {below / kOctaves, usual, 1},
+                                     {below / kOctaves, usual, step},
+                                     {below, next, step},
+                                     {below, next - 1, 1}};
+  const Room& room = rooms[level];
+  return {std::max(room.min, kVariableMin), std::max(room.max, value), room.step};
 }
 
 }  // namespace
+
+bool FreeSizes::is_batch(const FreeDim& dim) {
+  return dim.is_first && dim.axes >= kBatchAxesMin;
+}
 
 // Its name in the model, if that stands for one size.
 std::string FreeSizes::name_of(size_t input, size_t axis) const {
@@ -93,7 +115,8 @@ bool FreeSizes::holds(const std::string& name, const Relation& relation,
 
 FreeSizes::Choice FreeSizes::choose(tiny::Graph& graph, const std::vector<Ints>& shapes,
                                     const std::vector<bool>& is_known) const {
-  Choice out{{}, {}, {}, shapes, false};
+  Choice out;
+  out.key = shapes;
   const FreeDims dims = free_dims(shapes, is_known);
   for (const auto& [name, dim] : dims)
     if (dim.is_variable) out.candidates.insert(name);
@@ -102,16 +125,23 @@ FreeSizes::Choice FreeSizes::choose(tiny::Graph& graph, const std::vector<Ints>&
   std::map<std::string_view, tiny::Dim> sizes;
   for (const auto& [name, dim] : dims) {
     if (dim.is_variable && relations_.contains(name)) continue;
-    const bool is_batch = dim.is_first && dim.axes >= kBatchAxesMin;
     const auto level = found.levels.find(name);
-    const int64_t most =
-        most_of(dim.value, is_batch, level == found.levels.end() ? 0 : level->second);
-    if (!dim.is_variable || found.numbers.contains(name) || most <= kVariableMin) {
+    if (!dim.is_variable || found.numbers.contains(name)) {
       sizes.emplace(name, dim.value);
       continue;
     }
-    out.variables.push_back(graph.variable(name, kVariableMin, most));
-    sizes.emplace(name, tiny::Dim(out.variables.back()));
+    const Room room =
+        room_of(dim.value, is_batch(dim), level == found.levels.end() ? 0 : level->second);
+    const int64_t least = (room.min + room.step - 1) / room.step, most = room.max / room.step;
+    if (least == most) {
+      sizes.emplace(name, dim.value);
+      continue;
+    }
+    const bool is_step = room.step > 1;
+    out.variables.push_back(
+        graph.variable(is_step ? cat(name, "/", room.step) : name, least, most));
+    out.names.push_back(name);
+    sizes.emplace(name, tiny::Dim(out.variables.back()) * tiny::Dim(room.step));
   }
   for (const auto& [name, relation] : relations_) {
     if (sizes.contains(name) || !dims.contains(name)) continue;
@@ -162,10 +192,10 @@ std::optional<FreeSizes::Relation> FreeSizes::relation_of(const std::string& nam
 bool FreeSizes::decide(const FreeDimension& question, const Choice& choice,
                        const std::vector<Ints>& shapes) {
   std::set<std::string> asked;
-  for (const std::string& name : question.variables())
-    if (std::ranges::any_of(choice.variables,
-                            [&](const UOp& v) { return v.variable_arg().name == name; }))
-      asked.insert(name);
+  for (size_t i = 0; i < choice.variables.size(); ++i)
+    if (std::ranges::find(question.variables(), choice.variables[i].variable_arg().name) !=
+        question.variables().end())
+      asked.insert(choice.names[i]);
   if (asked.empty()) return false;
   const FreeDims dims = free_dims(shapes, {});
   for (const std::string& name : asked) {
@@ -180,11 +210,14 @@ bool FreeSizes::decide(const FreeDimension& question, const Choice& choice,
   }
   Found& found = found_[choice.candidates];
   bool is_less = false;
-  for (const std::string& name : asked)
-    if (found.levels[name] < kLevelMax) {
-      ++found.levels[name];
-      is_less = true;
-    }
+  for (const std::string& name : asked) {
+    const FreeDim& dim = dims.at(name);
+    const auto room = [&](int level) { return room_of(dim.value, is_batch(dim), level); };
+    int& level = found.levels[name];
+    const Room before = room(level);
+    while (level < kLevelMax && room(level) == before) ++level;
+    is_less |= room(level) != before;
+  }
   if (!is_less) found.numbers.insert(asked.begin(), asked.end());
   return true;
 }
@@ -199,8 +232,7 @@ void FreeSizes::drop_relations() {
 }
 
 void FreeSizes::make_numbers(const Choice& choice) {
-  for (const UOp& v : choice.variables)
-    found_[choice.candidates].numbers.insert(v.variable_arg().name);
+  found_[choice.candidates].numbers.insert(choice.names.begin(), choice.names.end());
 }
 
 }  // namespace tiny::onnx

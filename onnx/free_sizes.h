@@ -4,8 +4,9 @@
 // free to mean; 0 and 1 are numbers (broadcasting and squeezing ask for them).  Where an operator
 // asks about several dimensions (two masks are added; all of a sequence is what was there and what
 // is new), one of them follows from the others as the sizes at hand say, for as long as they do;
-// where that is not enough, sizes up to a smaller one may do (a table has so many positions).  A
-// dimension on which a decision depends all the same (FreeDimension) is a number.
+// where that is not enough, sizes nearer to those at hand may do (a table has so many positions),
+// or multiples of a step (a picture is halved so often).  A dimension on which a decision depends
+// all the same (FreeDimension) is a number.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +30,7 @@ class FreeSizes {
   struct Choice {
     std::set<std::string> candidates;  // what may be Variables
     std::vector<UOp> variables;
+    std::vector<std::string> names;  // of the dimensions that the variables are, or have as a step
     std::vector<Shape> shapes;
     std::vector<Ints> key;  // kFree where variables decide
     bool has_relations = false;
@@ -61,7 +63,7 @@ class FreeSizes {
   // prompt many) a model asks other questions.
   struct Found {
     std::set<std::string> numbers;      // that cannot be Variables
-    std::map<std::string, int> levels;  // how much less than usual the greatest values are
+    std::map<std::string, int> levels;  // how much less than usual the values are
   };
   // The value of a free dimension that an input's shape gives.
   struct FreeDim {
@@ -72,6 +74,7 @@ class FreeSizes {
   };
   using FreeDims = std::map<std::string, FreeDim>;
 
+  static bool is_batch(const FreeDim& dim);
   std::string name_of(size_t input, size_t axis) const;
   FreeDims free_dims(const std::vector<Ints>& shapes, const std::vector<bool>& is_known) const;
   bool holds(const std::string& name, const Relation& relation, const FreeDims& dims) const;

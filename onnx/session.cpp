@@ -220,15 +220,17 @@ bool serves(const TensorProgram& program, const std::vector<Ints>& made,
       if (made[i][k] == shapes[i][k]) continue;
       if (made[i][k] != kFree) return false;
       const SizeExpression& size = program.inputs[i].sizes[k];
-      const auto variable = size.variable();
-      if (!variable) {
+      const auto multiple = size.multiple();
+      if (!multiple) {
         formulas.emplace_back(&size, shapes[i][k]);
         continue;
       }
-      const ProgramVariable& v = program.variables[*variable];
-      const int64_t before = std::exchange(values[*variable], shapes[i][k]);
-      if (before != kFree && before != shapes[i][k]) return false;
-      if (shapes[i][k] < v.min || shapes[i][k] > v.max) return false;
+      const auto [variable, factor] = *multiple;
+      const ProgramVariable& v = program.variables[variable];
+      const int64_t value = shapes[i][k] / factor;
+      const int64_t before = std::exchange(values[variable], value);
+      if (before != kFree && before != value) return false;
+      if (value * factor != shapes[i][k] || value < v.min || value > v.max) return false;
     }
   }
   return std::ranges::all_of(formulas,

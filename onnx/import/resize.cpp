@@ -38,7 +38,6 @@ constexpr Named<AspectRatio> kPolicies[] = {{"stretch", AspectRatio::Stretch},
 // Version 10: asymmetric coordinates; the element below, and above it along axes that shrink.
 Tensors import_resize_10(Call& c) {
   const Tensor& x = c.in(0);
-  c.importer().require_found(x.shape());
   ResizeOptions options;
   options.mode = named_attr<Interpolation>(c, "mode", "nearest", std::span(kModes).first(2));
   options.coordinates = Coordinates::Asymmetric;
@@ -107,8 +106,6 @@ Tensors import_resize(Call& c) {
   // Scales may be there but empty.
   const std::vector<double> scales = c.has(2) ? c.reals(2) : std::vector<double>();
   Shape sizes = c.has(3) ? c.sizes(3) : Shape();
-  c.importer().require_found(x.shape());
-  c.importer().require_found(sizes);
   c.check(scales.empty() != sizes.empty(), "it needs either scales or sizes");
   if (!sizes.empty()) keep_found_proportions(c, axes, sizes, options);
   return {scales.empty() ? resize(x, axes, sizes, options) : resize_by(x, axes, scales, options)};

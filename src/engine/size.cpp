@@ -50,9 +50,18 @@ SizeExpression::SizeExpression(const Dim& dim, std::span<const UOp> variables) {
   }
 }
 
-std::optional<size_t> SizeExpression::variable() const {
-  if (steps_.size() != 1 || steps_.front().op != Op::Variable) return std::nullopt;
-  return static_cast<size_t>(steps_.front().number);
+std::optional<SizeExpression::Multiple> SizeExpression::multiple() const {
+  const bool is_product = steps_.size() == 3 && steps_.back().op == Op::Mul;
+  if (steps_.size() != 1 && !is_product) return std::nullopt;
+  Multiple out{0, 1};
+  int variables = 0;
+  for (const Step& step : steps_) {
+    if (step.op == Op::Const) out.factor = step.number;
+    if (step.op != Op::Variable) continue;
+    out.variable = static_cast<size_t>(step.number);
+    ++variables;
+  }
+  return variables == 1 && out.factor > 0 ? std::optional(out) : std::nullopt;
 }
 
 void SizeExpression::write(ByteWriter& out) const {

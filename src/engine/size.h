@@ -25,8 +25,13 @@ class SizeExpression {
   size_t variables_used() const;
 
   bool is_const() const { return steps_.empty(); }
-  // The place of the variable that the size is; none for a number or a formula.
-  std::optional<size_t> variable() const;
+  // A variable, so many times.
+  struct Multiple {
+    size_t variable;  // its place
+    int64_t factor;
+  };
+  // The one that the size is; none for a number or another formula.
+  std::optional<Multiple> multiple() const;
   // The size for these values; allocates nothing.
   int64_t value(std::span<const int64_t> variables) const;
 

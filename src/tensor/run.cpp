@@ -169,17 +169,20 @@ void TensorRun::learn(size_t index, const Ints& shape) {
     require(!size.is_const() || size.value({}) == got, Status::Shape, "dimension ", axis,
             " of input \"", port.name, "\" is ", size.is_const() ? size.value({}) : 0,
             "; got the shape ", list_text(shape));
-    const auto variable = size.variable();
-    if (!variable) continue;
-    const ProgramVariable& v = program_->variables[*variable];
-    require(got >= v.min && got <= v.max, Status::Shape, "dimension ", axis, " of input \"",
-            port.name, "\" is the variable \"", v.name, "\", from ", v.min, " to ", v.max,
-            "; got the shape ", list_text(shape));
-    const auto before = std::ranges::find(values, *variable, &std::pair<size_t, int64_t>::first);
-    require(before == values.end() || before->second == got, Status::Shape, "the variable \"",
+    const auto multiple = size.multiple();
+    if (!multiple) continue;
+    const auto [variable, factor] = *multiple;
+    const ProgramVariable& v = program_->variables[variable];
+    const int64_t value = got / factor;
+    require(got % factor == 0 && value >= v.min && value <= v.max, Status::Shape, "dimension ",
+            axis, " of input \"", port.name, "\" is ", factor == 1 ? "" : cat(factor, " times "),
+            "the variable \"", v.name, "\", from ", v.min, " to ", v.max, "; got the shape ",
+            list_text(shape));
+    const auto before = std::ranges::find(values, variable, &std::pair<size_t, int64_t>::first);
+    require(before == values.end() || before->second == value, Status::Shape, "the variable \"",
             v.name, "\" has two values in the shape ", list_text(shape), " of input \"", port.name,
             "\"");
-    values.emplace_back(*variable, got);
+    values.emplace_back(variable, value);
   }
   for (const auto& [variable, value] : values) take_value(variable, value);
 }

@@ -83,6 +83,10 @@ inline Message ints_attribute(const std::string& name, const std::vector<int64_t
   return m;
 }
 
+inline Message text_attribute(const std::string& name, const std::string& value) {
+  return attribute(name, 3).text(field::AttributeProto::s, value);
+}
+
 inline Message graph_attribute(const std::string& name, const Message& graph) {
   return attribute(name, 5).message(field::AttributeProto::g, graph);
 }

@@ -28,6 +28,7 @@ using testing::load;
 using testing::Message;
 using testing::node;
 using testing::run_once;
+using testing::text_attribute;
 using testing::typed_graph;
 using testing::with;
 using tiny::testing::expect_failure;
@@ -149,6 +150,23 @@ TEST(Symbolic, AStepOfADecoder) {
                            floats("mask", {dim(2), dim("T"), dim(3)})},
                           {"y"}),
               {{{2, 5, 3}, {2, 1, 3}, {2, 6, 3}}, {{2, 64, 3}, {2, 1, 3}, {2, 65, 3}}}, 1);
+}
+
+// What is halved twice and doubled again meets what was halved once where 4 divides the size.
+TEST(Symbolic, SizesThatAreMultiples) {
+  const auto pool = [](const std::string& from, const std::string& to) {
+    return with(with(with(node("AveragePool", {from}, {to}), ints_attribute("kernel_shape", {2})),
+                     ints_attribute("strides", {2})),
+                ints_attribute("pads", {0, 1}));
+  };
+  const Message graph = typed_graph(
+      {pool("x", "half"), pool("half", "quarter"),
+       with(with(node("Resize", {"quarter", "", "scales"}, {"double"}),
+                 text_attribute("nearest_mode", "floor")),
+            text_attribute("coordinate_transformation_mode", "asymmetric")),
+       node("Add", {"half", "double"}, {"y"})},
+      {floats("x", {dim(1), dim(3), dim("L")})}, {"y"}, {float_tensor("scales", {3}, {1, 1, 2})});
+  expect_same(graph, {{{1, 3, 32}}, {{1, 3, 64}}, {{1, 3, 128}}, {{1, 3, 96}}}, 1);
 }
 
 // As onnxruntime-genai's builder writes it: the mask is input, and its shape's number is narrow.
@@ -339,18 +357,18 @@ TEST(Symbolic, SizesOfZeroAndOneHaveProgramsOfTheirOwn) {
 }
 
 TEST(Symbolic, WhatCannotBeProvedIsCompiledForItsSizes) {
-  // Whether 2 divides A is not known: it becomes a number, and so it stays.
-  const Message halves =
-      typed_graph({node("Reshape", {"x", "halves"}, {"y"})}, {floats("x", {dim("A"), dim("C")})},
-                  {"y"}, {int64s("halves", {2, -1, 7})});
+  // Whether 3 divides A is not known: it becomes a number, and so it stays.
+  const Message thirds =
+      typed_graph({node("Reshape", {"x", "thirds"}, {"y"})}, {floats("x", {dim("A"), dim("C")})},
+                  {"y"}, {int64s("thirds", {3, -1, 7})});
   const Ref<Context> context = new_context("cpu");
-  const Ref<LoadedModel> model = load(context, halves);
-  for (int64_t n : {4, 6}) {
+  const Ref<LoadedModel> model = load(context, thirds);
+  for (int64_t n : {9, 15}) {
     const Tensor x = random_tensor(context, {n, 7});
-    EXPECT_EQ(host_tensor(model->run({x})[0]).shape, (Ints{2, n / 2, 7}));
+    EXPECT_EQ(host_tensor(model->run({x})[0]).shape, (Ints{3, n / 3, 7}));
     EXPECT_TRUE(model->programs().front()->variables.empty());
   }
-  EXPECT_THROW(model->run({random_tensor(context, {5, 7})}), Error);
+  EXPECT_THROW(model->run({random_tensor(context, {10, 7})}), Error);
 }
 
 TEST(Symbolic, WhatIsNotEqualIsAnErrorAfterWhatWas) {
