@@ -1502,8 +1502,8 @@ TINY_API tiny_status tiny_model_compile(tiny_model *model, const int64_t *dims, 
 /* Inputs in the model's order to outputs in the model's order, in one call: compiles (or finds) a
    program and runs it.  `outputs` receives `output_count` new tensors.  One program serves all sizes of
    the model's free dimensions, from 2 up to a bound that grows when a larger size comes; sizes of 0 and
-   1, and dimensions that an operator must know, get programs by value, and so does a size that comes
-   more than four times in a row.  Inputs of at most 64 integers in at most one axis whose elements
+   1, and dimensions that an operator must know, get programs by value, and so do sizes of more than
+   four of the latest 32 runs.  Inputs of at most 64 integers in at most one axis whose elements
    decide shapes (those of Reshape, axes, pads, repeats, k) are read before compiling, and programs are
    found by their elements too. */
 TINY_API tiny_status tiny_model_run(tiny_model *model, tiny_tensor *const *inputs, size_t input_count,

@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/kept_blocks.h"
 #include "base/text.h"
 #include "engine/realize.h"
@@ -24,7 +25,7 @@ namespace {
 
 // Programs kept per model.
 constexpr size_t kProgramsMax = 16;
-// After so many runs in a row with the same sizes they get a program of their own.
+// Sizes of more than so many of the latest runs get a program of their own.
 constexpr int64_t kRepeatsMax = 4;
 // What may be a host input.
 constexpr int64_t kHostElementsMax = 64;
@@ -254,6 +255,25 @@ Ref<const ModelProgram> LoadedModel::find_program(const Key& wanted, bool shared
   return {};
 }
 
+// Whether it is another one than that of the run before.
+bool LoadedModel::Latest::add(const Key& key) {
+  const bool is_new = runs_ == 0 || key != key_;
+  if (is_new) {
+    key_ = key;
+    hash_ = 0;
+    for (const Ints& shape : key.shapes)
+      for (const int64_t size : shape) hash_ = hash_mix(hash_, static_cast<uint64_t>(size));
+    for (const std::string& text : key.known) hash_ = hash_bytes(text, hash_);
+  }
+  hashes_[runs_++ % hashes_.size()] = hash_;
+  return is_new;
+}
+
+int64_t LoadedModel::Latest::repeats() const {
+  const size_t count = std::min(runs_, hashes_.size());
+  return std::count(hashes_.begin(), hashes_.begin() + static_cast<int64_t>(count), hash_);
+}
+
 void LoadedModel::keep(Key key, const Ref<const ModelProgram>& program) {
   programs_.emplace_front(std::move(key), program);
   if (programs_.size() > kProgramsMax) programs_.pop_back();
@@ -295,17 +315,12 @@ Ref<const ModelProgram> LoadedModel::program_for(const std::vector<Ints>& shapes
                                                  const std::vector<Decision>& decisions) {
   Key key{shapes, texts_of(known, &decisions)};
   // What a run finds out is no part of what comes again and again.
-  if (decisions.empty()) {
-    const bool is_new = key != latest_.key;
-    if (is_new) {
-      check_shapes(shapes);
-      free_.learn(shapes);
-    }
-    latest_.repeats = is_new ? 1 : latest_.repeats + 1;
-    if (is_new) latest_.key = key;
+  if (decisions.empty() && latest_.add(key)) {
+    check_shapes(shapes);
+    free_.learn(shapes);
   }
   if (Ref<const ModelProgram> found = find_program(key, false, true)) return found;
-  if (latest_.repeats > kRepeatsMax) return exact_program(shapes, known, &decisions);
+  if (latest_.repeats() > kRepeatsMax) return exact_program(shapes, known, &decisions);
   if (Ref<const ModelProgram> found = find_program(key, true, true)) return found;
   std::optional<FreeSizes::Choice> failed;
   if (auto made = symbolic_program(shapes, known, decisions, failed)) return made;

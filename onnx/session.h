@@ -1,7 +1,7 @@
 // A loaded model and the programs compiled from it.
 //
 // A free dimension is a Variable in the programs that run() makes, so that one program serves many
-// sizes (FreeSizes).  Sizes that come several times in a row, and those asked for by compile(), get
+// sizes (FreeSizes).  Sizes that come again and again, and those asked for by compile(), get
 // programs of their own.
 //
 // A model holds no nodes of a graph: it may be released from any thread, and so may its programs.
@@ -9,6 +9,7 @@
 // answered from what never changes, or in a context made for the question: by any thread.
 #pragma once
 
+#include <array>
 #include <list>
 #include <memory>
 #include <optional>
@@ -165,10 +166,20 @@ class LoadedModel : public RefCounted {
     bool is_guessed = false;
     int64_t execution = -1;  // what numbers executions, among `nodes`, if anything asks
   };
-  // Of the latest run, and how many in a row had it.
-  struct Latest {
-    Key key;
-    int64_t repeats = 0;
+  // Of the latest runs, the last of which is whole.
+  class Latest {
+   public:
+    bool add(const Key& key);
+    // How many of them had the last one.
+    int64_t repeats() const;
+
+   private:
+    // A few sizes that take turns come again; each length of a text that grows comes once.
+    static constexpr size_t kRuns = 32;
+    Key key_;
+    uint64_t hash_ = 0;
+    size_t runs_ = 0;
+    std::array<uint64_t, kRuns> hashes_{};
   };
 
   void index_inputs();

@@ -80,7 +80,7 @@ Tensors padded(const Call& c, const Tensor& x, const Ints& pads,
   Tensor inner = x;
   for (size_t axis = 0; axis < before.size() && mode != PadMode::Constant; ++axis) {
     const tiny::Dim n = x.shape()[axis];
-    if (!c.importer().is_computed(n)) continue;
+    if (n.is_const()) continue;
     const auto number = [&](int64_t k) {
       return full_bits(c.context(), kInt64, {}, static_cast<uint64_t>(k));
     };
@@ -131,8 +131,19 @@ Tensors padded_as_found(Call& c) {
 
 Tensors import_pad(Call& c) {
   if (c.importer().is_decided_by_data(c.in(1))) return padded_as_found(c);
-  return padded(c, c.in(0), c.ints(1), c.has(3) ? std::optional<Ints>(c.ints(3)) : std::nullopt,
-                c.in_or(2, Tensor()));
+  const Tensor& x = c.in(0);
+  const Shape pads = c.sizes(1);
+  const auto axes = c.has(3) ? std::optional<Ints>(c.ints(3)) : std::nullopt;
+  const bool is_free = !all_const(pads) && mode_of(c) == PadMode::Constant;
+  if (!is_free) return padded(c, x, const_dims(pads), axes, c.in_or(2, Tensor()));
+  const Ints named = axes ? axes_of(*axes, x.rank()) : every_axis(x.rank());
+  c.check(pads.size() == 2 * named.size(), pads.size(), " pads for ", named.size(), " axes");
+  Shape before(static_cast<size_t>(x.rank()), tiny::Dim(0)), after = before;
+  for (size_t i = 0; i < named.size(); ++i) {
+    before[static_cast<size_t>(named[i])] = pads[i];
+    after[static_cast<size_t>(named[i])] = pads[named.size() + i];
+  }
+  return {pad(x, before, after, c.has(2) ? c.real(2) : 0.0)};
 }
 
 Tensors import_center_crop_pad(Call& c) {

@@ -424,6 +424,18 @@ TEST(Symbolic, ASizeThatComesAgainAndAgainGetsAProgramOfItsOwn) {
   EXPECT_EQ(model->programs().size(), 2u);
 }
 
+TEST(Symbolic, SizesThatTakeTurnsGetProgramsOfTheirOwn) {
+  const Message graph =
+      typed_graph({node("Neg", {"x"}, {"y"})}, {floats("x", {dim("N"), dim(2)})}, {"y"});
+  const Ref<Context> context = new_context("cpu");
+  const Ref<LoadedModel> turns = load(context, graph), grows = load(context, graph);
+  for (int i = 0; i < 15; ++i) turns->run({random_tensor(context, {5 + i % 3, 2})});
+  EXPECT_EQ(turns->programs().size(), 4u);
+  // A text that grows has each length once.
+  for (int i = 0; i < 150; ++i) grows->run({random_tensor(context, {5 + i % 50, 2})});
+  EXPECT_EQ(grows->programs().size(), 1u);
+}
+
 TEST(Symbolic, ResultsStayWhenTheNextRunHasAnotherSize) {
   const Ref<Context> context = new_context("cpu");
   const Message graph = typed_graph(
