@@ -4,9 +4,10 @@
 #include <utility>
 
 #include "autograd/factor_sums.h"
+#include "autograd/one_axis.h"
+#include "autograd/skew.h"
 #include "base/checked.h"
 #include "ir/build.h"
-#include "schedule/schedule.h"
 #include "shape/movement_axis.h"
 #include "tensor/movement.h"
 #include "tensor/promotion.h"
@@ -14,46 +15,6 @@
 namespace tiny {
 
 namespace {
-
-Shape with_axis(const UOp& node, size_t axis, const Dim& size) {
-  Shape shape = shape_of(node);
-  shape[axis] = size;
-  return shape;
-}
-
-UOp first_of(const UOp& node, size_t axis) {
-  std::vector<bool> axes(shape_of(node).size());
-  axes[axis] = true;
-  return first_along(node, axes);
-}
-
-// One value along the axis, `size` times.
-UOp widened(const UOp& node, size_t axis, const Dim& size) {
-  return make_expand(first_of(node, axis), with_axis(node, axis, size));
-}
-
-UOp padded_axis(const UOp& node, size_t axis, const Dim& before, const Dim& after) {
-  Shape front(shape_of(node).size(), Dim(0)), back = front;
-  front[axis] = before;
-  back[axis] = after;
-  return make_pad(node, front, back);
-}
-
-UOp without_axis(const UOp& node, size_t axis) {
-  Shape shape = shape_of(node);
-  shape.erase(shape.begin() + static_cast<ptrdiff_t>(axis));
-  return make_reshape(node, shape);
-}
-
-UOp split_axis(const UOp& node, size_t axis, const Dim& outer, const Dim& inner) {
-  Shape shape = with_axis(node, axis, outer);
-  shape.insert(shape.begin() + static_cast<ptrdiff_t>(axis) + 1, inner);
-  return make_reshape(node, shape);
-}
-
-UOp flipped_axis(const UOp& node, size_t axis) {
-  return shape_of(node)[axis].is(1) ? node : make_flip(node, {static_cast<int64_t>(axis)});
-}
 
 // Whether an axis of `to` is made of several of `from`.
 bool joins_axes(const Shape& from, const Shape& to) {
@@ -68,57 +29,6 @@ bool joins_axes(const Shape& from, const Shape& to) {
   }
   return false;
 }
-
-// The elements (i, i) of two neighbouring axes of `n` elements each, as one axis.
-UOp diagonal(const UOp& node, size_t axis, int64_t n) {
-  Shape flat = with_axis(node, axis, n * n);
-  flat.erase(flat.begin() + static_cast<ptrdiff_t>(axis) + 1);
-  const UOp rows = split_axis(padded_axis(make_reshape(node, flat), axis, 0, n), axis, n, n + 1);
-  return without_axis(first_of(rows, axis + 1), axis + 1);
-}
-
-// Windows o of `kernel` taps k along an axis: element (j, k) of the result is what (o, k) has for
-// o = j - k * dilation, where there is such a window, and zero where not.
-class Skew {
- public:
-  Skew(size_t axis, Dim count, int64_t kernel, int64_t dilation)
-      : axis_(axis), kernel_(kernel), dilation_(dilation), reach_((kernel - 1) * dilation) {
-    size_ = count + reach_;
-  }
-
-  // `ends` of a factor that is to be zero where there is no window, even if it is one value.
-  // Another one may have anything there.
-  UOp operator()(const UOp& factor, bool ends) const {
-    if (!ends && has(factor.op(), kElementwise) && !has_memory(factor)) return of_sources(factor);
-    const bool varies = ends || !repeats(factor, axis_);
-    const bool varies_in_window = !repeats(factor, axis_ + 1);
-    if (!varies) return widened(factor, axis_, size_);
-    const UOp padded = padded_axis(factor, axis_, reach_, reach_);
-    if (!varies_in_window) return without_axis(windows(first_of(padded, axis_ + 1)), axis_ + 2);
-    return diagonal(windows(padded), axis_ + 1, kernel_);
-  }
-
- private:
-  // Of its sources each may be one value along windows or along their taps.
-  UOp of_sources(const UOp& factor) const {
-    std::vector<UOp> sources;
-    for (const UOp& s : factor.src()) sources.push_back((*this)(s, false));
-    return factor.with_src(sources);
-  }
-
-  // [size, kernel, ..]: for each place the windows that it may be in, the last tap's first.
-  UOp windows(const UOp& padded) const {
-    return flipped_axis(
-        make_unfold(padded, {static_cast<int64_t>(axis_), {{size_, kernel_, 1, dilation_}}}),
-        axis_ + 1);
-  }
-
-  size_t axis_;
-  int64_t kernel_;
-  int64_t dilation_;
-  Dim reach_;
-  Dim size_;
-};
 
 }  // namespace
 
@@ -239,7 +149,8 @@ Adjoint Adjoint::padded(const Shape& before, const Shape& after) const {
       const bool ends = std::exchange(is_first, false) && all_repeat;
       if (!ends && repeats(f, axis))
         return widened(f, axis, shape_of(f)[axis] + before[i] + after[i]);
-      return padded_axis(f, axis, before[i], after[i]);
+      return moved_once(
+          f, axis, [&](const UOp& once) { return padded_axis(once, axis, before[i], after[i]); });
     });
   }
   return out;
@@ -298,26 +209,38 @@ Adjoint Adjoint::with_phases(size_t axis, const Unfolding::Along& w, int64_t fir
   const Adjoint all = padded(before, after);
   return all.each([&](const UOp& f) {
     const size_t from = at(axis);
-    Shape split = shape_of(f);
-    split[from] = taps;
-    split[from + 1] = w.stride;
-    if (!repeats(f, from)) return make_reshape(f, split);
-    return make_expand(first_of(f, from), split);
+    const auto with_turns = [&](const UOp& once) {
+      Shape split = shape_of(once);
+      split[from] = taps;
+      split[from + 1] = w.stride;
+      return split;
+    };
+    if (repeats(f, from)) return make_expand(once_of(f, from), with_turns(f));
+    return moved_once(f, from,
+                      [&](const UOp& once) { return make_reshape(once, with_turns(once)); });
   });
+}
+
+// [windows, taps, ..] to [elements, taps, ..]: what each gets from the window that has it there.
+Adjoint Adjoint::skewed(size_t axis, int64_t dilation) const {
+  const Skew skew(at(axis), shape()[axis], shape()[axis + 1].value(), dilation);
+  const bool all_repeat = repeats_along(axis);
+  bool is_first = true;
+  return each([&](const UOp& f) { return skew(f, std::exchange(is_first, false) && all_repeat); });
 }
 
 // [windows, taps, ..] to [elements, ..]: a tap adds the windows that lie so far before.
 Adjoint Adjoint::with_taps_summed(size_t axis, int64_t dilation) const {
-  const int64_t taps = shape()[axis + 1].value();
-  Adjoint out = *this;
-  if (taps > 1) {
-    const Skew skew(at(axis), shape()[axis], taps, dilation);
-    const bool all_repeat = repeats_along(axis);
-    bool is_first = true;
-    out = each([&](const UOp& f) { return skew(f, std::exchange(is_first, false) && all_repeat); });
-    out = out.summed({static_cast<int64_t>(axis) + 1});
-  }
+  const bool has_taps = shape()[axis + 1].value() > 1;
+  const Adjoint out =
+      has_taps ? skewed(axis, dilation).summed({static_cast<int64_t>(axis) + 1}) : *this;
   return out.each([&](const UOp& f) { return without_axis(f, out.at(axis + 1)); });
+}
+
+// A skew's adjoint is that of mirrored taps.
+Adjoint Adjoint::unskewed(size_t axis, int64_t dilation) const {
+  const Ints taps{static_cast<int64_t>(axis) + 1};
+  return flipped(taps).skewed(axis, dilation).flipped(taps);
 }
 
 // Longer axes lose their ends, shorter ones get zeros there.

@@ -52,6 +52,8 @@ class Adjoint {
   // Of axes of these sizes that were unfolded: the windows that an element is in are summed.
   // `padding`: how many of the first elements of each axis nobody will ask for.
   Adjoint folded(const Unfolding& windows, const Shape& sizes, const Ints& padding) const;
+  // [elements, taps, ..] of what windows were skewed to (skew.h), with those that reach beyond.
+  Adjoint unskewed(size_t axis, int64_t dilation) const;
 
  private:
   template <typename F>
@@ -62,6 +64,7 @@ class Adjoint {
   Shape behind_sums(const Shape& shape) const;  // behind zeros
   Adjoint with_spread_taps(size_t axis, const Unfolding::Along& w) const;
   Adjoint with_phases(size_t axis, const Unfolding::Along& w, int64_t first) const;
+  Adjoint skewed(size_t axis, int64_t dilation) const;
   Adjoint with_taps_summed(size_t axis, int64_t dilation) const;
   Adjoint cut_to(const Shape& shape) const;
 

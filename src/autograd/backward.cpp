@@ -1,11 +1,13 @@
 #include "autograd/backward.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "autograd/call_rule.h"
 #include "autograd/loop_rule.h"
 #include "autograd/rules.h"
 #include "autograd/segment.h"
+#include "autograd/skew.h"
 #include "base/error.h"
 #include "base/sort.h"
 #include "ir/build.h"
@@ -83,7 +85,7 @@ void Backward::run() {
       note_scan(node);
     } else if (is_on_the_way && is_alias(node, AliasKind::Recomputed)) {
       leave_segment(node);
-    } else if (is_on_the_way && !keep_slice(node)) {
+    } else if (is_on_the_way && !leave_skew(node) && !keep_slice(node)) {
       go_down(node);
     }
   }
@@ -109,6 +111,18 @@ UOp logistic_power(const UOp& node) {
 }
 
 }  // namespace
+
+// Whether the node is a skew, whose elements are each one of those that were skewed: by the rules
+// of what it is made of each would be one of many, all but one of them zeros.
+bool Backward::leave_skew(const UOp& shrink) {
+  const std::optional<SkewedRows> rows = skewed_rows_of(shrink);
+  if (!rows || !changes(rows->padded)) return false;
+  const Adjoint& here = reached_[shrink.id()];
+  Shape shape = here.shape();
+  shape.erase(shape.begin() + static_cast<ptrdiff_t>(rows->axis) + 2);
+  reach(rows->padded, here.reshaped(shape).unskewed(rows->axis, rows->dilation));
+  return true;
+}
 
 // Whether the node is a slice along one axis, of what its adjoint is kept for.
 bool Backward::keep_slice(const UOp& shrink) {

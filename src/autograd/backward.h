@@ -41,6 +41,7 @@ class Backward {
     return node.dtype().is_float() && node.id() < depends_.size() && depends_[node.id()];
   }
   void go_down(const UOp& node);
+  bool leave_skew(const UOp& shrink);
   bool keep_slice(const UOp& shrink);
   void join_slices(const UOp& node);
   void leave_segment(const UOp& alias);

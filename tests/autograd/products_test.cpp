@@ -96,6 +96,50 @@ TEST_F(ProductsTest, NothingIsStoredForEachTapOfConvolutionsInGroups) {
     EXPECT_LE(elements_at_most(stored), 4 * 32 * 16 * 16) << to_string(shape_of(stored));
 }
 
+// Steps of all sums that the gradients are made of, of a loss that is made of a gradient.
+double steps_of(const std::vector<UOp>& nodes) {
+  double steps = 0;
+  for (const UOp& u : topological(nodes))
+    if (u.op() == Op::ReduceAxis) steps += elements_at_most(u.src(0));
+  return steps;
+}
+
+// They are convolutions again: of what repeats sums are formed before it is moved, and nothing is
+// stored for each filter and each place.
+TEST_F(ProductsTest, GradientsOfGradientsOfConvolutionsStoreNothingLarge) {
+  constexpr int64_t kBatch = 4, kChannels = 8, kFilters = 16, kSize = 12;
+  for (const int64_t stride : {1, 2}) {
+    for (const int64_t kernel : {2, 3, 4}) {
+      const Tensor x = input({kBatch, kChannels, kSize, kSize});
+      const Tensor w = input({kFilters, kChannels, kernel, kernel});
+      Window window;
+      window.strides = {stride, stride};
+      const Tensor y = conv(x, w, Tensor(), window);
+      const Tensor g = testing::float_input(context_, const_dims(y.shape()));
+      const Tensor losses[] = {total(y * g)};
+      const Tensor of_x = gradients(losses, {}, std::vector<Tensor>{x})[0];
+      double most = 0;
+      for (const UOp& u : schedule_of_gradients(total(of_x * x), {w, g}).stored)
+        most = std::max(most, elements_at_most(u));
+      EXPECT_LE(most, kBatch * kFilters * kSize * kSize)
+          << kernel << " taps, strides of " << stride;
+    }
+  }
+}
+
+// Each window's element has one place there; that is not found among zeros.
+TEST_F(ProductsTest, GradientsOfGradientsOfPoolsTakeNoMoreSteps) {
+  const Tensor x = input({4, 8, 17, 17}), v = input({4, 8, 17, 17});
+  Window window = Window{}.with_kernel({3, 3});
+  window.strides = {2, 2};
+  const Tensor y = avg_pool(exp(x), window);
+  const Tensor losses[] = {total_of_squares(y)};
+  const Tensor of_x = gradients(losses, {}, std::vector<Tensor>{x})[0];
+  const double steps = steps_of(nodes_of_gradients(total(of_x * v), {x}));
+  constexpr double kForward = 4.0 * 8 * 8 * 8 * 9;  // nine steps for each window
+  EXPECT_LE(steps, 8 * kForward) << "forward, back, and both again";
+}
+
 // Slices that are all of a value stand beside each other; nothing is padded and added.
 TEST_F(ProductsTest, SlicesOfAllAreConcatenated) {
   const Tensor x = input({4, 96}), w = input({96, 96});

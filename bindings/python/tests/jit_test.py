@@ -450,6 +450,18 @@ class Stale(unittest.TestCase):
             check()
         self.assertEqual(len(run._programs), 4)
 
+    def test_a_dict_whose_entries_are_attributes(self):
+        class Parameters(dict):
+            __getattr__ = dict.__getitem__  # which raises KeyError, where others raise AttributeError
+
+        held = Parameters(w=Tensor([2.0], requires_grad=True), scale=3.0)
+        run = TinyJit(lambda x, held: x * held.w * held.scale)
+        within = TinyJit(lambda x: x * held.w * held.scale)
+        for scale in (3.0, 3.0, 5.0, 5.0):
+            held["scale"] = scale
+            self.assertEqual(run(Tensor([1.5]), held).item(), 3 * scale)
+            self.assertEqual(within(Tensor([1.5])).item(), 3 * scale)
+
     def test_a_layer_that_is_frozen(self):
         w, v = Tensor([1.0], requires_grad=True), Tensor([1.0], requires_grad=True)
         optimizer = nn.optim.SGD([w, v], lr=0.5)

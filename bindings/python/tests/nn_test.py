@@ -225,6 +225,20 @@ class Optimisers(unittest.TestCase):
         self.compare(lambda p: nn.optim.LAMB(p, 0.01, adam=True, eps=1e-8, weight_decay=0.1),
                      lambda p: o.AdamW(p, 0.01, weight_decay=0.1))
 
+    def test_rmsprop(self):
+        o = torch.optim
+        self.compare(lambda p: nn.optim.RMSprop(p, 0.01), lambda p: o.RMSprop(p, 0.01))
+        self.compare(lambda p: nn.optim.RMSprop(p, 0.002, 0.9, 1e-6, 0.01, 0.8, centered=True),
+                     lambda p: o.RMSprop(p, 0.002, 0.9, 1e-6, 0.01, 0.8, centered=True))
+        with self.assertRaisesRegex(ValueError, "RMSprop: alpha is 0 at least, not -0.5"):
+            nn.optim.RMSprop([Tensor([1.0])], alpha=-0.5)
+
+    def test_adagrad(self):
+        o = torch.optim
+        self.compare(lambda p: nn.optim.Adagrad(p, 0.05), lambda p: o.Adagrad(p, 0.05))
+        self.compare(lambda p: nn.optim.Adagrad(p, 0.05, 0.1, 0.01, 0.5, 1e-8),
+                     lambda p: o.Adagrad(p, 0.05, 0.1, 0.01, 0.5, 1e-8))
+
     def test_muon(self):
         matrices = [self.first[0], torch.zeros(1, 8), self.first[2]]
         self.compare(lambda p: nn.optim.Muon(p, 0.02), lambda p: torch.optim.Muon(p, 0.02), 0.03, matrices)

@@ -37,6 +37,11 @@ def _is_scalar(value):
     return isinstance(value, (*_SCALARS, enum.Enum))
 
 
+def is_array(value):
+    """Whether it is one of NumPy's, or like one.  Its class is asked: an object's own __getattr__ may do anything."""
+    return hasattr(type(value), "__array_interface__")
+
+
 def _is_walked(kind):
     """Whether an object's attributes are looked at: classes of the user's and of tiny.nn."""
     module = (kind.__module__ or "").partition(".")[0]
@@ -102,7 +107,7 @@ class Guards:
         elif isinstance(value, (set, frozenset)):
             was = frozenset(value)
             self.add(f"whether {name} is the set it was", lambda: value == was, True)
-        elif hasattr(value, "__array_interface__") or isinstance(value, (bytearray, array.array)):
+        elif is_array(value) or isinstance(value, (bytearray, array.array)):
             self._array(name, value)
         elif isinstance(value, dict):
             self._mapping(name, value, lambda key: f"{name}[{key!r}]")
@@ -117,7 +122,7 @@ class Guards:
             self._visit(f"{name}.func", value.func)
             self._visit(f"{name}.args", value.args)
             self._visit(f"{name}.keywords", value.keywords)
-        elif hasattr(value, "__dict__") and _is_walked(type(value)):
+        elif type(value).__dictoffset__ and _is_walked(type(value)):
             self._mapping(name, vars(value), lambda key: f"{name}.{key}")
             for kind in type(value).__mro__:
                 if kind is not object and _is_walked(kind) and not kind.__module__.startswith("tiny."):

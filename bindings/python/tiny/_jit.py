@@ -7,6 +7,7 @@ shapes and constants, attributes and globals that changed (_guards.py), elements
 """
 
 import contextlib
+import copy
 import functools
 import json
 import sys
@@ -16,7 +17,7 @@ from ._bound import Bound
 from ._capture import (Capture, InputItself, Program, described, is_over_devices, is_replaced, placeholder,
                        symbolic_shape)
 from ._dtype import WEAK
-from ._guards import Guards
+from ._guards import Guards, is_array
 from ._recipe import Recipe
 from ._reading import Reading
 from ._settings import settings
@@ -74,7 +75,7 @@ class _Call:
             self._bind(value)
         elif isinstance(value, (bool, int, float, complex, str, bytes, type(None))):
             self.constants.append((name, type(value), value))
-        elif hasattr(value, "__array_interface__") or isinstance(value, (bytearray, memoryview)):
+        elif is_array(value) or isinstance(value, (bytearray, memoryview)):
             raise JitError(f"TinyJit: {name} is an array, of which the program would keep the elements; pass a tensor")
         else:
             self.constants.append((name, "is", id(value)))
@@ -113,7 +114,9 @@ def _replaced(value, take, is_one=is_replaced):
         parts = [_replaced(part, take, is_one) for part in value]
         return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
     if isinstance(value, dict):
-        return {key: _replaced(part, take, is_one) for key, part in value.items()}
+        made = copy.copy(value)  # of its own class
+        made.update((key, _replaced(part, take, is_one)) for key, part in value.items())
+        return made
     return value
 
 
@@ -232,7 +235,6 @@ class TinyJit:
         if self.fxn is None:
             import pickle
             return pickle.loads(pickle.dumps(self))
-        import copy
         made = TinyJit(copy.deepcopy(self.fxn, memo), self.prune)
         memo[id(self)] = made
         return made

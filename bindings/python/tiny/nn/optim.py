@@ -276,3 +276,20 @@ def Adam(params, lr=0.001, b1=0.9, b2=0.999, eps=1e-8, device=None, fused=False)
 def AdamW(params, lr=0.001, b1=0.9, b2=0.999, eps=1e-8, weight_decay=0.01, device=None, fused=False) -> Optimizer:
     """Adam with weight decay of its own, as torch.optim.AdamW."""
     return LAMB(params, lr, b1, b2, eps, weight_decay, True, device, fused)
+
+
+def RMSprop(params, lr=0.01, alpha=0.99, eps=1e-8, weight_decay=0.0, momentum=0.0, centered=False, device=None,
+            fused=False) -> Optimizer:
+    """Steps by the root of the mean square of gradients (Hinton 2012), as torch.optim.RMSprop."""
+    _positive("RMSprop", alpha=alpha, eps=eps, weight_decay=weight_decay, momentum=momentum)
+    settings = {"alpha": alpha, "eps": eps, "weight_decay": weight_decay, "momentum": momentum, "centered": centered}
+    return _Library(params, lr, OptimizerKind.RMSPROP, settings, device, fused)
+
+
+def Adagrad(params, lr=0.01, lr_decay=0.0, weight_decay=0.0, initial_accumulator_value=0.0, eps=1e-10, device=None,
+            fused=False) -> Optimizer:
+    """Steps by the root of the sum of squares of all gradients (Duchi et al. 2011), as torch.optim.Adagrad."""
+    settings = {"lr_decay": lr_decay, "weight_decay": weight_decay, "initial_accumulator_value": initial_accumulator_value,
+                "eps": eps}
+    _positive("Adagrad", **settings)
+    return _Library(params, lr, OptimizerKind.ADAGRAD, settings, device, fused)
