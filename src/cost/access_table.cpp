@@ -9,6 +9,7 @@
 #include "ir/bounds.h"
 #include "ir/node_map.h"
 #include "ir/open_size.h"
+#include "ir/source_places.h"
 #include "rules/symbolic.h"
 
 namespace tiny {
@@ -50,12 +51,12 @@ class Builder {
     const std::vector<UOp>& order = table_.order;
     table_.free.reserve(order.size());
     table_.places.reserve(order.size());
-    table_.sources.reserve(2 * order.size());
+    table_.sources = SourcePlaces(order).take();
     index_.reserve(order.size());
+    size_t first = 0;
     for (const UOp& u : order) {
-      const size_t first = table_.sources.size();
-      for (const UOp& s : u.src()) table_.sources.push_back(table_.places.at(s.node()));
-      const auto sources = std::span<const uint32_t>(table_.sources).subspan(first);
+      const auto sources = std::span<const uint32_t>(table_.sources).subspan(first, u.src().size());
+      first += u.src().size();
       table_.places.emplace(u.node(), static_cast<uint32_t>(table_.free.size()));
       RangeSet set = u.op() == Op::Range ? bit(kernel_.position(u)) : 0;
       for (const uint32_t s : sources) set |= table_.free[s];

@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "ir/build.h"
+#include "ir/index_memo.h"
 
 namespace tiny {
 
@@ -386,6 +387,7 @@ Interval BoundsCache::of(const Affine& a) {
 Interval bounds(const UOp& u) {
   if (u.op() == Op::Range && u.src(0).is_const())
     return {0, std::max<int64_t>(u.src(0).const_int() - 1, 0)};
+  if (IndexMemo* memo = u.graph().index_memo()) return memo->bounds.of(u);
   BoundsCache cache;
   return cache.of(u);
 }

@@ -1,8 +1,10 @@
 #include "ir/kernel.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
+#include "ir/source_places.h"
 
 namespace tiny {
 
@@ -31,17 +33,26 @@ int64_t Kernel::next_range_number() const {
 }
 
 void add_free_ranges(const Kernel& kernel, std::span<const UOp> roots, FreeRanges& known) {
-  const auto add = [&](const UOp& u) {
-    RangeSet set = u.op() == Op::Range ? bit(kernel.position(u)) : 0;
-    for (const UOp& s : u.src()) set |= known.at(s.node());
+  // Of a node, from what is free in its sources.
+  const auto free_over = [&](const UOp& u, RangeSet set) {
+    if (u.op() == Op::Range) set |= bit(kernel.position(u));
     if (closes_ranges(u))
       for (const UOp& range : u.src().subspan(1)) set &= ~bit(kernel.position(range));
-    known.emplace(u.node(), set);
+    return set;
   };
   if (known.size() == 0) {
     const std::vector<UOp> order = topological(roots);
+    const SourcePlaces places(order);
+    std::vector<RangeSet> sets(order.size());
     known.reserve(order.size());
-    for (const UOp& u : order) add(u);
+    auto next = places.all().begin();
+    for (size_t k = 0; k < order.size(); ++k) {
+      const UOp& u = order[k];
+      RangeSet below = 0;
+      for (size_t i = u.src().size(); i > 0; --i) below |= sets[*next++];
+      sets[k] = free_over(u, below);
+      known.emplace(u.node(), sets[k]);
+    }
     return;
   }
   // Most of it is known: what is not is walked alone.
@@ -55,16 +66,41 @@ void add_free_ranges(const Kernel& kernel, std::span<const UOp> roots, FreeRange
         if (!known.contains(s.node())) stack.push_back(&s);
     if (stack.size() > before) continue;
     stack.pop_back();
-    if (!known.contains(u.node())) add(u);
+    if (known.contains(u.node())) continue;
+    RangeSet below = 0;
+    for (const UOp& s : u.src()) below |= known.at(s.node());
+    known.emplace(u.node(), free_over(u, below));
   }
 }
+
+namespace {
+
+// Looks at every node that the roots reach, in no order: a list of them takes longer than the walk.
+template <class Look>
+void for_each_below(std::span<const UOp> roots, const Look& look) {
+  if (roots.empty()) return;
+  const uint64_t visit = roots.front().graph().next_visit();
+  std::vector<std::span<const UOp>> rest{roots};
+  while (!rest.empty()) {
+    const std::span<const UOp> nodes = rest.back();
+    rest.pop_back();
+    for (const UOp& u : nodes) {
+      if (std::exchange(u.node()->visit, visit) == visit) continue;
+      look(u);
+      if (!u.src().empty()) rest.push_back(u.src());
+    }
+  }
+}
+
+}  // namespace
 
 RangeSet shared_columns(const Kernel& kernel) {
   constexpr size_t kSources = 7;  // of a term whose operands are shared
   RangeSet columns = 0;
-  for (const UOp& u : topological(kernel.roots))
+  for_each_below(kernel.roots, [&](const UOp& u) {
     if (u.op() == Op::MatrixTerm && u.src().size() == kSources)
       columns |= bit(kernel.position(u.src(3)));
+  });
   return columns;
 }
 
@@ -76,9 +112,10 @@ RangeSet local_ranges(const Kernel& kernel) {
 }
 
 bool is_grouped(const Kernel& kernel) {
-  return local_ranges(kernel) != 0 ||
-         std::ranges::any_of(topological(kernel.roots),
-                             [](const UOp& u) { return is_stage(u) && u.stage_arg().is_shared; });
+  bool grouped = local_ranges(kernel) != 0;
+  for_each_below(kernel.roots,
+                 [&](const UOp& u) { grouped |= is_stage(u) && u.stage_arg().is_shared; });
+  return grouped;
 }
 
 size_t thread_ranges(const Kernel& kernel) {
@@ -110,11 +147,14 @@ bool runs_along(std::span<const UOp> nodes, const UOp& range) {
 
 RangeSet ordered_ranges(const Kernel& kernel) {
   RangeSet ordered = 0;
-  for (const UOp& u : topological(kernel.roots)) {
-    if (u.op() != Op::Running) continue;
+  bool has_places = false;
+  for_each_below(kernel.roots, [&](const UOp& u) {
+    has_places |= u.op() == Op::Place;
+    if (u.op() != Op::Running) return;
     const size_t along = kernel.position(u.src(1));
     if (!kernel.ranges[along].reduced) ordered |= bit(along);
-  }
+  });
+  if (!has_places) return ordered;
   for (const UOp& place : places_of(kernel))
     for (const UOp& r : topological({&place.src(1), 1}))
       if (r.op() == Op::Range) ordered |= bit(kernel.position(r));

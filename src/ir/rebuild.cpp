@@ -3,25 +3,30 @@
 #include <algorithm>
 
 #include "ir/node_map.h"
+#include "ir/source_places.h"
 
 namespace tiny {
 
 std::vector<UOp> map_nodes(std::span<const UOp> roots, bool (*stop)(const UOp&),
                            const MakeNode& make) {
   const std::vector<UOp> order = topological(roots, stop);
-  NodeTable<UOp> mapped;
+  const SourcePlaces places(order, stop);
+  std::vector<uint32_t> at;
+  at.reserve(roots.size());
+  for (const UOp& root : roots) at.push_back(places.place(root));
+  std::vector<UOp> mapped, src;
   mapped.reserve(order.size());
-  std::vector<UOp> src;
+  auto next = places.all().begin();
   for (const UOp& u : order) {
     src.clear();
     if (!stop || !stop(u))
-      for (const UOp& s : u.src()) src.push_back(mapped.at(s.node()));
+      for (size_t i = u.src().size(); i > 0; --i) src.push_back(mapped[*next++]);
     const OriginScope scope(u);
-    mapped.emplace(u.node(), make(u, src));
+    mapped.push_back(make(u, src));
   }
   std::vector<UOp> out;
   out.reserve(roots.size());
-  for (const UOp& root : roots) out.push_back(mapped.at(root.node()));
+  for (const uint32_t root : at) out.push_back(mapped[root]);
   return out;
 }
 

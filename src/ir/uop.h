@@ -28,6 +28,7 @@ namespace tiny {
 
 class Graph;
 class UOp;
+struct IndexMemo;
 struct RewriteWatch;
 using Ints = std::vector<int64_t>;
 
@@ -179,6 +180,10 @@ class Graph {
   void set_watch(RewriteWatch* watch) { watch_ = watch; }
   RewriteWatch* watch() const { return watch_; }
 
+  // What remembers what is found of index expressions (ir/index_memo.h); null: nothing.
+  void set_index_memo(IndexMemo* memo) { index_memo_ = memo; }
+  IndexMemo* index_memo() const { return index_memo_; }
+
   // Who ends work on these nodes early: making and rewriting them throws what the signal says;
   // null: nobody.  For graphs that go with what is thrown: others may be in the middle of a change.
   void set_stop(const StopSignal* stop) { stop_ = stop; }
@@ -209,6 +214,7 @@ class Graph {
   Ref<Table> table_;
   static constexpr uint32_t kLooksPerCheck = 1 << 9;
   RewriteWatch* watch_ = nullptr;
+  IndexMemo* index_memo_ = nullptr;
   const StopSignal* stop_ = nullptr;
   uint32_t looks_ = 0;
   uint64_t visits_ = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/build.h"
+#include "ir/index_memo.h"
 #include "rules/identities.h"
 
 namespace tiny {
@@ -39,7 +40,10 @@ IndexSimplifier::IndexSimplifier(std::span<const UOp> facts, RewriteStats* stats
 }
 
 UOp simplify_index(const UOp& u, std::span<const UOp> facts) {
-  return IndexSimplifier(facts)(u);
+  IndexMemo* const memo = facts.empty() ? u.graph().index_memo() : nullptr;
+  if (!memo) return IndexSimplifier(facts)(u);
+  if (const UOp* known = memo->simplified.find(u)) return *known;
+  return memo->simplified.insert(u, IndexSimplifier()(u));
 }
 
 UOp plain_stage_index(const UOp& index) {

@@ -240,16 +240,29 @@ class Joiner {
   // options that it would get, if that is so many times more: its loops are not those of a product
   // alone.  On one core: the same for any number of threads.
   double operand_excess(const Kernel& joined, const Kernel& own, const Kernel& reader,
-                        double clearly) const {
+                        double clearly) {
     Machine one = machine_;
     one.cores = 1;
-    const double both = seconds_as_chosen(own, one) + seconds_as_chosen(reader, one);
-    const double excess = seconds_as_chosen(joined, one) - both;
+    const double both = estimated(own, one) + estimated(reader, one);
+    const double excess = estimated(joined, one) - both;
     return excess > (clearly - 1) * both ? excess : 0;
   }
 
-  double seconds_of(const UOp& value) {
-    return seconds_as_chosen(lowered_.value(value).kernel, machine_);
+  double seconds_of(const UOp& value) { return estimated(lowered_.value(value).kernel, machine_); }
+
+  // Layers of one form have the same kernels: options are chosen once for each.
+  double estimated(const Kernel& kernel, const Machine& machine) {
+    uint32_t& place = estimated_at_[kernel.roots.front().node()];
+    if (place == 0) {
+      estimated_.emplace_back();
+      place = static_cast<uint32_t>(estimated_.size());
+    }
+    Estimated& known = estimated_[place - 1];
+    const bool is_same = known.cores == machine.cores && known.kernel.roots == kernel.roots &&
+                         std::ranges::equal(known.kernel.ranges, kernel.ranges, {},
+                                            &KernelRange::range, &KernelRange::range);
+    if (!is_same) known = {kernel, machine.cores, seconds_as_chosen(kernel, machine)};
+    return known.seconds;
   }
 
   // What a join that the estimates of whole kernels decide saves, each under the options that it
@@ -354,6 +367,13 @@ class Joiner {
     bool operator==(const Tried&) const = default;
   };
   std::unordered_map<const Node*, Tried> tried_;  // the last time, by the value to join
+  struct Estimated {
+    Kernel kernel;  // whose nodes live as long as they are looked for
+    int32_t cores = 0;
+    double seconds = 0;
+  };
+  std::vector<Estimated> estimated_;
+  NodeTable<uint32_t> estimated_at_;  // place + 1, by the first root
 };
 
 }  // namespace

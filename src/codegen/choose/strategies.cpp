@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "codegen/choose/finish.h"
+#include "ir/index_memo.h"
 
 namespace tiny {
 
@@ -130,6 +131,7 @@ std::vector<Proposal> of_half_vectors(const Seen& seen, const Proposal& wide) {
 }  // namespace
 
 OptimisedKernel optimise(const Kernel& kernel, const Machine& machine, double runs) {
+  const IndexMemoScope memo(kernel.roots.front().graph());
   const Seen seen(kernel, machine, runs);
   std::vector<Proposal> proposals = all_proposals(seen);
   // Those of groups were not measured.

@@ -69,21 +69,22 @@ class Masks {
   // The kernel's values with what stages hold in place of their elements.
   void expand() {
     for (const UOp& u : order_) {
-      if (closes_ranges(u) && u.op() != Op::Stage) {
-        expanded_.insert(u, u);
-        continue;
-      }
-      std::vector<UOp> src;
-      for (const UOp& s : u.src()) src.push_back(*expanded_.find(s));
       if (u.op() == Op::Stage) {
-        expanded_.insert(u, src[0]);
+        expanded_.insert(u, UOp(expanded(u.src(0))));
       } else if (u.op() == Op::Index) {
-        expanded_.insert(u, substitute(src[0], coordinates(u)));
-      } else {
-        const bool is_same = std::ranges::equal(src, u.src());
-        expanded_.insert(u, is_same ? u : u.with_src(src));
+        expanded_.insert(u, substitute(expanded(u.src(0)), coordinates(u)));
+      } else if (!closes_ranges(u) && std::ranges::any_of(u.src(), [&](const UOp& s) {
+                   return expanded_.contains(s);
+                 })) {
+        std::vector<UOp> src;
+        for (const UOp& s : u.src()) src.push_back(expanded(s));
+        expanded_.insert(u, u.with_src(src));
       }
     }
+  }
+  const UOp& expanded(const UOp& u) const {
+    const UOp* other = expanded_.find(u);
+    return other ? *other : u;
   }
 
   // What the ranges of a stage are at an element.
@@ -128,7 +129,7 @@ class Masks {
     if (is_streamed_)
       walk.conditions = sizes_of_blocks(reduce);
     else
-      walk.conditions = needed_terms(*expanded_.find(reduce.src(0)), reduce.reduce_arg().op);
+      walk.conditions = needed_terms(expanded(reduce.src(0)), reduce.reduce_arg().op);
     if (keep(std::move(walk)) || !is_streamed_) return;
     // What is computed for each step of something else is needed where that is.
     const std::vector<UOp>& users = users_[reduce.node()];
@@ -153,7 +154,7 @@ class Masks {
   std::vector<UOp> masks_of(const UOp& stage) const {
     std::vector<UOp> out;
     for (const Op op : {Op::Max, Op::Add})
-      for (const UOp& e : needed_terms(*expanded_.find(stage), op)) out.push_back(e);
+      for (const UOp& e : needed_terms(expanded(stage), op)) out.push_back(e);
     return out;
   }
 
@@ -345,7 +346,7 @@ class Masks {
 
   Kernel& kernel_;
   std::vector<UOp> order_;
-  NodeMap<UOp> expanded_;
+  NodeMap<UOp> expanded_;  // of those that are others
   FreeRanges free_;
   bool is_streamed_ = false;
   std::map<const Node*, std::vector<Reader>> readers_;
