@@ -87,7 +87,8 @@ void Elementwise::unroll_choices(uint64_t choices) {
 }
 
 // Where lanes are stored apart, and what is unrolled makes runs shorter than a vector, the range
-// that continues these runs is unrolled until they are as long: they are turned by squares then.
+// that continues these runs is unrolled until they are as long, or to its end: they are turned by
+// squares then.
 void Elementwise::lengthen_runs(size_t lane, uint64_t unrolled) {
   for (const AccessInfo& a : edit_.table().accesses) {
     if (!a.store || std::abs(a.strides[lane]) < edit_.lanes()) continue;
@@ -97,8 +98,10 @@ void Elementwise::lengthen_runs(size_t lane, uint64_t unrolled) {
     if (run < 2 || edit_.lanes() % run != 0) continue;
     for (size_t i = 0; i < edit_.kernel().ranges.size(); ++i) {
       if (i == lane || (unrolled & bit(i)) || a.strides[i] != run) continue;
-      if (edit_.const_extent(i) <= edit_.lanes() / run) continue;
-      edit_.kind(OptionKind::Upcast, edit_.tile(edit_.number(i), edit_.lanes() / run));
+      const int64_t size = edit_.const_extent(i), more = edit_.lanes() / run;
+      if (size < 2) continue;
+      const int64_t number = edit_.number(i);
+      edit_.kind(OptionKind::Upcast, size <= more ? number : edit_.tile(number, more));
       return;
     }
   }
