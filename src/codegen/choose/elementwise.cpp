@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/checked.h"
 #include "codegen/choose/lanes.h"
 #include "codegen/choose/strategies.h"
 #include "cost/estimate.h"
@@ -46,6 +47,7 @@ class Elementwise {
   bool weave_rows();
   std::optional<size_t> walked_by_lanes(size_t lane, uint64_t unrolled) const;
   void gather(uint64_t ordered);
+  int64_t running_vectors(size_t lane, uint64_t ordered) const;
 
   Editor& edit_;
   size_t lane_ = 0;              // along which run() put lanes,
@@ -230,6 +232,19 @@ void Elementwise::gather(uint64_t ordered) {
   }
 }
 
+// Vectors side by side of values that run along the only ordered range, where that lies outside of
+// the lanes: half of the registers hold them, so that no other loop has to keep them in memory and
+// rows are read in long runs; 0 where there are none.
+int64_t Elementwise::running_vectors(size_t lane, uint64_t ordered) const {
+  if (!std::has_single_bit(ordered) || ordered > bit(lane)) return 0;
+  const auto values = std::ranges::count_if(topological(edit_.kernel().roots),
+                                            [](const UOp& u) { return u.op() == Op::Running; });
+  if (values == 0) return 0;
+  const int64_t most = std::max<int64_t>(edit_.machine().vector_registers / (2 * values), 1);
+  const int64_t all = ceil_div(edit_.most(lane), edit_.lanes());
+  return ceil_div(all, ceil_div(all, most));
+}
+
 void Elementwise::run() {
   if (edit_.lanes() < 2) return;
   const size_t none = edit_.kernel().ranges.size();
@@ -249,7 +264,11 @@ void Elementwise::run() {
   if (best == none) return;
   lane_ = best;
   along_ = walked_by_lanes(best, without_lanes);
-  edit_.vector_tile(best, choices || along_ ? 1 : kVectorsOfTurn);
+  const int64_t running = choices ? 0 : running_vectors(best, ordered);
+  edit_.vector_tile(best, choices || along_ ? 1 : running > 0 ? running : kVectorsOfTurn);
+  if (running > 0)
+    edit_.put_inside(edit_.number(static_cast<size_t>(std::countr_zero(ordered))),
+                     edit_.number(best));
   if (choices && !ordered) lengthen_runs(best, choices);
 }
 
