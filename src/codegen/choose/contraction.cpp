@@ -22,20 +22,20 @@ namespace tiny {
 
 namespace {
 
-constexpr double kLanesOfSumMax = 60;     // what lanes may cost that are worth having
-constexpr double kLanesClose = 1.3;       // times as much as the cheapest is no clear difference
-constexpr double kFarFromLimit = 1.5;     // of the kernel: others are looked at whatever they cost
-constexpr double kOtherGain = 1.05;       // of other lanes; less is none
-constexpr int64_t kLongRunVectors = 12;   // where each step reads another page of memory,
-constexpr double kFewRows = 4;            // which that many rows share
-constexpr int64_t kRowsAtOnce = 4;        // of memory, read side by side
-constexpr int64_t kWholeRowVectors = 4;   // of a row walked to its end, in a turn,
-constexpr double kWholeRowUses = 8;       // if it is not used more often
-constexpr double kStepsOfStore = 40;      // of a sum take as long as storing a lane that lies apart
-constexpr int64_t kWindowMax = 16;        // steps of a window that are unrolled,
-constexpr int64_t kWindowVectors = 36;    // those of all vectors side by side
-// Of a tile and the steps of its innermost loop: on a Zen 5, 2026-11-30, turns of 66 to 216 products
-// take 0.5 to 0.8 of a loop over the steps; longer ones were not tried.
+constexpr double kLanesOfSumMax = 60;    // what lanes may cost that are worth having
+constexpr double kLanesClose = 1.3;      // times as much as the cheapest is no clear difference
+constexpr double kFarFromLimit = 1.5;    // of the kernel: others are looked at whatever they cost
+constexpr double kOtherGain = 1.05;      // of other lanes; less is none
+constexpr int64_t kLongRunVectors = 12;  // where each step reads another page of memory,
+constexpr double kFewRows = 4;           // which that many rows share
+constexpr int64_t kRowsAtOnce = 4;       // of memory, read side by side
+constexpr int64_t kWholeRowVectors = 4;  // of a row walked to its end, in a turn,
+constexpr double kWholeRowUses = 8;      // if it is not used more often
+constexpr double kStepsOfStore = 40;     // of a sum take as long as storing a lane that lies apart
+constexpr int64_t kWindowMax = 16;       // steps of a window that are unrolled,
+constexpr int64_t kWindowVectors = 36;   // those of all vectors side by side
+// Of a tile and the steps of its innermost loop: on a Zen 5, 2026-11-30, turns of 66 to 216
+// products take 0.5 to 0.8 of a loop over the steps; longer ones were not tried.
 constexpr int64_t kProductsMax = 256;
 constexpr int64_t kFoldedRows = 4;        // rows of sums whose lanes are folded,
 constexpr int64_t kFoldedRowVectors = 2;  // with so many vectors of each

@@ -29,7 +29,7 @@ constexpr int64_t kVectorsOfLookups = 8;
 // bytes take 2.4 of rows to their end, of 1024 bytes 0.95; 16 rows in runs of 256 take 0.54.
 constexpr int64_t kRunBytes = 1024;
 constexpr int64_t kShortRuns = 16;  // runs that are fetched ahead however short they are
-constexpr double kLanesMax = 40;  // what lanes may cost that are worth having
+constexpr double kLanesMax = 40;    // what lanes may cost that are worth having
 
 class Elementwise {
  public:

@@ -770,6 +770,18 @@ TEST_F(ChoiceTest, SumsOfColumnsFillTheRegisters) {
             "TILE r0 336; TILE r2 16; UPCAST r2; VEC r3");
 }
 
+// Short rows of several reductions are computed side by side, long ones one after the other.
+TEST_F(ChoiceTest, ShortRowsAreSideBySide) {
+  const auto list = [&](int64_t size) {
+    const Tensor x = make_placeholder(context_, kFloat32, {196, size});
+    const Tensor centred = sub(x, mean(x, {1}, true));
+    return list_of_inputs(mul(centred, rsqrt(mean(mul(centred, centred), {1}, true))));
+  };
+  for (const int64_t size : {48, 96})
+    EXPECT_TRUE(has_options(list(size), {"TILE r0 4", "UPCAST r10"})) << list(size);
+  EXPECT_EQ(list(320).find("TILE r0"), std::string::npos) << list(320);
+}
+
 // Sums of all before along an outer axis stay in registers while its steps are walked for as many
 // vectors as half of these hold.
 TEST_F(ChoiceTest, RunningSumsOfAnOuterAxisStayInRegisters) {
