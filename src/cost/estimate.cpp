@@ -57,6 +57,9 @@ constexpr double kBesideSums = 3;       // of products of a tile: two vectors, a
 // Of a window's vectors that wait, those that may be read anew instead: of one too many a Zen 5,
 // 2026-11-30, tells nothing (18 sums and 14 taps), of two twice the time (13 sums and 4 of AVX2).
 constexpr double kReadAnew = 1;
+// Of the copies of a load, those that are its own: where fewer are, copies share what slides by.
+// Vectors side by side with dilated taps have one of 18 in common, and nothing waits for it.
+constexpr double kSharedLess = 0.9;
 constexpr double kForwarded = 8;  // from a store to a load of what it stored: Zen 4; Zen 5 takes 10
 constexpr double kOthers = 0.15;  // of what the wanted most resource leaves, is not hidden
 constexpr double kTold = 0.01;    // of all: resources of which less is wanted are not told
@@ -707,7 +710,7 @@ class Estimator {
       const RangeSet copied = table_.free[a->place] & unrolled_;
       if (!a->inside_reduction || !(copied & repeated)) continue;
       const Value v = value(a->place);
-      if (copies(*a) == product(copied)) {
+      if (copies(*a) > kSharedLess * product(copied)) {
         waiting += product(copied) * vectors(v, v.node.dtype());
       } else {
         is_sliding = true;

@@ -13,6 +13,7 @@
 #include "codegen/choose/sliding_rows.h"
 #include "codegen/choose/strategies.h"
 #include "codegen/linearize/split_reduce.h"
+#include "cost/borders.h"
 #include "cost/limit.h"
 #include "ir/picked_lanes.h"
 #include "ir/whole_rows.h"
@@ -21,18 +22,21 @@ namespace tiny {
 
 namespace {
 
-constexpr double kLanesOfSumMax = 60;     // what lanes may cost that are worth having
-constexpr double kLanesClose = 1.3;       // times as much as the cheapest is no clear difference
-constexpr double kFarFromLimit = 1.5;     // of the kernel: others are looked at whatever they cost
-constexpr double kOtherGain = 1.05;       // of other lanes; less is none
-constexpr int64_t kLongRunVectors = 12;   // where each step reads another page of memory,
-constexpr double kFewRows = 4;            // which that many rows share
-constexpr int64_t kRowsAtOnce = 4;        // of memory, read side by side
-constexpr int64_t kWholeRowVectors = 4;   // of a row walked to its end, in a turn,
-constexpr double kWholeRowUses = 8;       // if it is not used more often
-constexpr double kStepsOfStore = 40;      // of a sum take as long as storing a lane that lies apart
-constexpr int64_t kWindowMax = 16;        // steps of a window that are unrolled,
-constexpr int64_t kWindowVectors = 36;    // those of all vectors side by side
+constexpr double kLanesOfSumMax = 60;    // what lanes may cost that are worth having
+constexpr double kLanesClose = 1.3;      // times as much as the cheapest is no clear difference
+constexpr double kFarFromLimit = 1.5;    // of the kernel: others are looked at whatever they cost
+constexpr double kOtherGain = 1.05;      // of other lanes; less is none
+constexpr int64_t kLongRunVectors = 12;  // where each step reads another page of memory,
+constexpr double kFewRows = 4;           // which that many rows share
+constexpr int64_t kRowsAtOnce = 4;       // of memory, read side by side
+constexpr int64_t kWholeRowVectors = 4;  // of a row walked to its end, in a turn,
+constexpr double kWholeRowUses = 8;      // if it is not used more often
+constexpr double kStepsOfStore = 40;     // of a sum take as long as storing a lane that lies apart
+constexpr int64_t kWindowMax = 16;       // steps of a window that are unrolled,
+constexpr int64_t kWindowVectors = 36;   // those of all vectors side by side
+// Of a tile and the steps of its innermost loop: on a Zen 5, 2026-11-30, turns of 66 to 216
+// products take 0.5 to 0.8 of a loop over the steps; longer ones were not tried.
+constexpr int64_t kProductsMax = 256;
 constexpr int64_t kFoldedRows = 4;        // rows of sums whose lanes are folded,
 constexpr int64_t kFoldedRowVectors = 2;  // with so many vectors of each
 constexpr int64_t kApartLanes = 32;       // of a tile whose lanes are stored apart: a line for each
@@ -276,14 +280,16 @@ void Contraction::walk_whole_rows(size_t rows) {
 }
 
 // The vectors of a register tile along `lane`.  Rows that are pages apart are fetched at full speed
-// only in long runs: as long as registers allow, but from memory row after row in shorter ones.
+// only in long runs: as long as registers allow, but from memory row after row in shorter ones.  So
+// are sums of columns, whose rows are walked for each run, and whose additions wait for each other.
 int64_t Contraction::vectors_max() const {
   const double bytes = bytes_in_pages(kFewRows);
-  if (bytes == 0) return kVectorsMax;
-  if (bytes > static_cast<double>(edit_.machine().l3_bytes) && !rows_at_once())
-    return kLongRunVectors;
+  const bool is_far = bytes > static_cast<double>(edit_.machine().l3_bytes);
+  if (is_far && !rows_at_once()) return kLongRunVectors;
+  if (bytes == 0 && (row() || steps_ <= kWindowMax)) return kVectorsMax;
   const int64_t all = ceil_div(edit_.most(lane_), edit_.lanes());
-  return ceil_div(all, ceil_div(all, int64_t{edit_.machine().vector_registers} * 3 / 4));
+  const int64_t runs = ceil_div(all, int64_t{edit_.machine().vector_registers} * 3 / 4);
+  return ceil_div(all, bytes == 0 ? std::max<int64_t>(runs, edit_.machine().cores) : runs);
 }
 
 // The few steps of a pooling window, or of a filter for each channel, side by side, as those of
@@ -296,6 +302,38 @@ void Contraction::unroll_window(int64_t vectors) {
   for (size_t i = 0; i < edit_.kernel().ranges.size(); ++i)
     if ((reduction_.own & bit(i)) && edit_.is_loop(edit_.number(i)))
       edit_.kind(OptionKind::Unroll, edit_.number(i));
+}
+
+// Whether lanes lie beyond a border of what is read or not by the step of the range at `taps`.
+bool Contraction::are_lanes_asked(size_t taps) const {
+  const UOp& lane = edit_.kernel().ranges[lane_].range;
+  const UOp& tap = edit_.kernel().ranges[taps].range;
+  return std::ranges::any_of(edit_.table().accesses, [&](const AccessInfo& a) {
+    if (a.node.op() != Op::Load || !a.inside_reduction) return false;
+    const ViewArg& view = a.node.view_arg();
+    for (size_t i = 0; i < view.shape.size(); ++i) {
+      const UOp& index = a.node.src(i + 1);
+      if (view.shape[i] != kSymbolicDim && reaches(index, lane) && reaches(index, tap) &&
+          reach_beyond(index, view.shape[i], {}).most() > 0)
+        return true;
+    }
+    return false;
+  });
+}
+
+// The few taps of the innermost loop of a tile's sums, where they decide which lanes are read: side
+// by side each has a mask that is known.  Some loop is left around them, so that what is loaded of
+// all steps does not wait in registers.
+void Contraction::unroll_taps_of_tile(int64_t sums) {
+  if (words_.range >= 0) return;
+  for (size_t i = edit_.kernel().ranges.size(); i-- > 0;) {
+    if (!(reduction_.own & bit(i))) continue;
+    const int64_t taps = edit_.const_extent(i);
+    if (taps > 1 && taps <= kWindowMax && taps * sums <= kProductsMax &&
+        steps_ > static_cast<double>(taps) && edit_.is_loop(edit_.number(i)) && are_lanes_asked(i))
+      edit_.kind(OptionKind::Unroll, edit_.number(i));
+    return;
+  }
 }
 
 // The last range of outputs whose steps share a load with lanes; beside `other`, one over which
@@ -456,7 +494,10 @@ bool Contraction::tile() {
   edit_.vector_tile(lane_, best.vectors);
   if (sliding) edit_.kind(OptionKind::Unroll, sliding->taps);
   walk_far_columns_once(best.vectors);
-  if (row()) return true;
+  if (row()) {
+    if (!sliding) unroll_taps_of_tile(best.rows * best.vectors);
+    return true;
+  }
   unroll_window(best.vectors);
   if (const auto rows = rows_at_once())
     edit_.kind(OptionKind::Unroll, edit_.tile(edit_.number(*rows), kRowsAtOnce));

@@ -55,6 +55,8 @@ class Contraction {
   void walk_far_columns_once(int64_t vectors);
   int64_t vectors_max() const;
   void unroll_window(int64_t vectors);
+  bool are_lanes_asked(size_t taps) const;
+  void unroll_taps_of_tile(int64_t sums);
   std::optional<SlidingRows> sliding_rows_of(const RegisterTile& tile) const;
   std::optional<size_t> row() const;
 

@@ -19,6 +19,11 @@ namespace {
 // Vectors of a row that are computed side by side; fewer where another row's loops are beside.
 constexpr int64_t kRowVectors = 4;
 constexpr int64_t kOverlappedVectors = 2;
+// Of a short row: on a Zen 5, 2026-11-30, four side by side take 0.7 to 0.9 of one after the other
+// up to 10 vectors, as long from 12 on.
+constexpr int64_t kShortRowVectors = 10;
+// Of such rows: 39 rows whose loops overlap, the last three apart, take 1.15, of 170 0.8.
+constexpr int64_t kShortTilesMin = 12;
 
 class Rows {
  public:
@@ -29,6 +34,8 @@ class Rows {
   bool give_lanes();
   bool can_overlap_rows() const;
   int64_t row_loop() const;
+  bool are_rows_short() const;
+  void repeat_short_rows();
   void overlap_rows();
   void prefetch_rows();
 
@@ -103,6 +110,26 @@ int64_t Rows::row_loop() const {
   return row == 0 ? -1 : edit_.now().ranges[row - 1].range.int_arg();
 }
 
+// Whether no loop of a row walks more than some vectors of it.
+bool Rows::are_rows_short() const {
+  const size_t common = common_outer_ranges(edit_.kernel());
+  return std::ranges::all_of(edit_.table().closures, [&](const ClosureInfo& c) {
+    const uint64_t inside = c.own >> common;
+    if (!std::has_single_bit(inside)) return false;
+    const int64_t size = edit_.const_extent(common + static_cast<size_t>(std::countr_zero(inside)));
+    return size > 0 && size <= kShortRowVectors * edit_.lanes();
+  });
+}
+
+// Short rows are computed side by side, where registers hold what they sum: the additions of one
+// wait for each other, and its loops end soon.
+void Rows::repeat_short_rows() {
+  const int64_t row = row_loop();
+  const int64_t rows = edit_.machine().vector_registers / (2 * kRowVectors);
+  if (row < 0 || !are_rows_short() || edit_.most_of(row) < kShortTilesMin * rows) return;
+  edit_.kind(OptionKind::Upcast, edit_.tile(row, rows));
+}
+
 // While a row is stored, the next is computed and the one after that is read.
 void Rows::overlap_rows() {
   const int64_t row = row_loop();
@@ -131,6 +158,7 @@ void Rows::prefetch_rows() {
 
 void Rows::run() {
   const bool walks_rows = give_lanes();
+  if (walks_rows) repeat_short_rows();
   share_values(edit_);
   if (!walks_rows) return;
   overlap_rows();

@@ -21,6 +21,7 @@
 #include "tensor/normalization.h"
 #include "tensor/program.h"
 #include "tensor/reduce.h"
+#include "tensor/scan.h"
 #include "tensor/window.h"
 #include "tests/support/constants.h"
 #include "tests/support/context.h"
@@ -503,7 +504,7 @@ TEST_F(ChoiceTest, AVectorTimesALargeMatrixReadsLongRuns) {
   const Tensor odd = make_placeholder(context_, kFloat32, {3073, 3072});
   EXPECT_EQ(loops(odd, matmul(constant({1, 3073}), odd), 0), "r_16_12_16_3073");
   const Tensor small = make_placeholder(context_, kFloat32, {128, 1024});
-  EXPECT_EQ(loops(small, matmul(constant({1, 128}), small), 0), "r_16_4_16_128");
+  EXPECT_EQ(loops(small, matmul(constant({1, 128}), small), 0), "r_3_22_16_128");
 }
 
 // So are few rows multiplied with it where a vector is less than a line, in tiles of all rows.
@@ -744,6 +745,51 @@ TEST_F(ChoiceTest, TapsBeyondTheBorderOfWholeRowsAreKnown) {
   Window window{.dilations = {4}, .before = {16}, .after = {16}};
   const std::string list = options(x, conv(x, constant({68, 112, 9}), Tensor(), window), 0);
   EXPECT_TRUE(has_options(list, {"UPCAST r1", "UNROLL r3"})) << list;
+}
+
+// A loop over the taps of lanes that reach beyond the border would ask for a mask at each, also
+// where vectors side by side have some of what they read in common.
+TEST_F(ChoiceTest, TapsThatDecideWhichLanesAreReadAreSideBySide) {
+  const auto list = [&](const Ints& shape, const Ints& weights, const Window& window) {
+    const Tensor x = make_placeholder(context_, kFloat32, to_shape(shape));
+    return options(x, stored(conv(x, constant(weights), Tensor(), window)), 0);
+  };
+  const Window strided{.strides = {2, 2}, .before = {1, 1}, .after = {1, 1}};
+  const std::string of_tiles = list({1, 24, 26, 60}, {24, 24, 3, 3}, strided);
+  EXPECT_TRUE(has_options(of_tiles, {"TILE r2 12", "TILE r1 32", "UNROLL r5"})) << of_tiles;
+  const Window dilated{.dilations = {2, 2}, .before = {8, 8}, .after = {8, 8}};
+  const std::string whole = list({1, 200, 18, 17}, {6, 200, 9, 9}, dilated);
+  EXPECT_TRUE(has_options(whole, {"TILE r1 32", "UNROLL r5"})) << whole;
+}
+
+// Sums of columns are as many side by side as registers hold: their rows are read in long runs.
+TEST_F(ChoiceTest, SumsOfColumnsFillTheRegisters) {
+  EXPECT_EQ(list_of_inputs(sum(make_placeholder(context_, kFloat32, {169, 320}), {0})),
+            "TILE r0 320; TILE r2 16; UPCAST r2; VEC r3");
+  EXPECT_EQ(list_of_inputs(sum(make_placeholder(context_, kFloat32, {169, 1000}), {0})),
+            "TILE r0 336; TILE r2 16; UPCAST r2; VEC r3");
+}
+
+// Short rows of several reductions are computed side by side, long ones one after the other.
+TEST_F(ChoiceTest, ShortRowsAreSideBySide) {
+  const auto list = [&](int64_t size) {
+    const Tensor x = make_placeholder(context_, kFloat32, {196, size});
+    const Tensor centred = sub(x, mean(x, {1}, true));
+    return list_of_inputs(mul(centred, rsqrt(mean(mul(centred, centred), {1}, true))));
+  };
+  for (const int64_t size : {48, 96})
+    EXPECT_TRUE(has_options(list(size), {"TILE r0 4", "UPCAST r10"})) << list(size);
+  EXPECT_EQ(list(320).find("TILE r0"), std::string::npos) << list(320);
+}
+
+// Sums of all before along an outer axis stay in registers while its steps are walked for as many
+// vectors as half of these hold.
+TEST_F(ChoiceTest, RunningSumsOfAnOuterAxisStayInRegisters) {
+  const auto list = [&](const Ints& shape, int64_t axis) {
+    return list_of_inputs(cumsum(make_placeholder(context_, kFloat32, to_shape(shape)), axis));
+  };
+  EXPECT_EQ(list({9, 13064}, 0), "TILE r1 256; TILE r2 16; UPCAST r2; VEC r3; ORDER r1 r0 r2 r3");
+  EXPECT_EQ(list({36, 71, 92}, 1), "TILE r2 96; TILE r3 16; UPCAST r3; VEC r4");
 }
 
 // Where so few taps are at the border that their turns are written apart, a loop knows as well.

@@ -9,6 +9,7 @@
 #include "cost/estimate.h"
 #include "engine/context.h"
 #include "schedule/schedule.h"
+#include "tensor/create.h"
 #include "tensor/elementwise.h"
 #include "tensor/indexing.h"
 #include "tensor/movement.h"
@@ -62,6 +63,23 @@ TEST_F(ElementwiseChoiceTest, TurnsFromTheMiddleAreNearACopy) {
       EXPECT_LT(seconds(neg(cut)), kNear * seconds(neg(input({12, 50, end - 1}))))
           << turns << " turns to " << end << ": " << to_text(chosen(neg(cut)).options);
     }
+  }
+}
+
+// Rows of tiles that are shorter than a vector (outputs of Winograd's transform of a small picture)
+// are stored as a whole, as longer ones are in parts.
+TEST_F(ElementwiseChoiceTest, RowsOfFewTilesAreStoredAsAWhole) {
+  constexpr double kNear = 1.9;  // what is turned by rows of a tile takes twice a copy
+  for (const int64_t tiles : {2, 3, 4, 8}) {
+    const Tensor of = input({10, tiles, 1, 64});
+    const Tensor place = reshape(arange(context_, kFloat32, 4), to_shape({1, 1, 4, 1}));
+    const auto up_to = [&](double last) {
+      return less_equal(place, full(context_, kFloat32, {}, last));
+    };
+    const Tensor turns = where(up_to(0), of, where(up_to(2), mul(of, of), neg(of)));
+    const Tensor rows = reshape(permute(turns, {3, 0, 1, 2}), to_shape({64, 10, 4 * tiles}));
+    EXPECT_LT(seconds(rows), kNear * seconds(neg(input({64, 10, 4 * tiles}))))
+        << tiles << " tiles: " << to_text(chosen(rows).options);
   }
 }
 
