@@ -20,6 +20,8 @@ constexpr int64_t kBatchMax = 8;
 constexpr size_t kBatchAxesMin = 3;
 // After so many relations that did not last a dimension is what it is: each cost a program.
 constexpr int kDroppedMax = 3;
+// At so many sizes everything is tried: one picture of an odd size says nothing of the others.
+constexpr int kGivenUpMax = 3;
 
 // The sizes that a program is for: multiples of `step`.
 struct Room {
@@ -99,6 +101,9 @@ void FreeSizes::learn(const std::vector<Ints>& shapes) {
   for (const auto& [name, relation] : relations_)
     if (!holds(name, relation, dims)) over.push_back(name);
   for (const std::string& name : over) drop(name);
+  for (auto& [candidates, found] : found_)
+    for (const auto& [name, times] : found.given_up)
+      if (times < kGivenUpMax && found.numbers.erase(name) > 0) found.levels.erase(name);
 }
 
 bool FreeSizes::holds(const std::string& name, const Relation& relation,
@@ -125,11 +130,11 @@ FreeSizes::Choice FreeSizes::choose(tiny::Graph& graph, const std::vector<Ints>&
   std::map<std::string_view, tiny::Dim> sizes;
   for (const auto& [name, dim] : dims) {
     if (dim.is_variable && relations_.contains(name)) continue;
-    const auto level = found.levels.find(name);
     if (!dim.is_variable || found.numbers.contains(name)) {
       sizes.emplace(name, dim.value);
       continue;
     }
+    const auto level = found.levels.find(name);
     const Room room =
         room_of(dim.value, is_batch(dim), level == found.levels.end() ? 0 : level->second);
     const int64_t least = (room.min + room.step - 1) / room.step, most = room.max / room.step;
@@ -218,7 +223,11 @@ bool FreeSizes::decide(const FreeDimension& question, const Choice& choice,
     while (level < kLevelMax && room(level) == before) ++level;
     is_less |= room(level) != before;
   }
-  if (!is_less) found.numbers.insert(asked.begin(), asked.end());
+  if (is_less) return true;
+  for (const std::string& name : asked) {
+    found.numbers.insert(name);
+    ++found.given_up[name];
+  }
   return true;
 }
 

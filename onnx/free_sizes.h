@@ -62,8 +62,9 @@ class FreeSizes {
   // What was found out where these are the candidates: with others (a step has one token, and a
   // prompt many) a model asks other questions.
   struct Found {
-    std::set<std::string> numbers;      // that cannot be Variables
-    std::map<std::string, int> levels;  // how much less than usual the values are
+    std::set<std::string> numbers;        // that cannot be Variables
+    std::map<std::string, int> levels;    // how much less than usual the values are
+    std::map<std::string, int> given_up;  // at how many sizes each was a number in the end
   };
   // The value of a free dimension that an input's shape gives.
   struct FreeDim {
