@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <string_view>
+#include <utility>
 
 #include "base/text.h"
 
@@ -194,14 +195,14 @@ std::optional<FreeSizes::Relation> FreeSizes::relation_of(const std::string& nam
   return std::nullopt;
 }
 
-bool FreeSizes::decide(const FreeDimension& question, const Choice& choice,
-                       const std::vector<Ints>& shapes) {
+FreeSizes::Answer FreeSizes::decide(const FreeDimension& question, const Choice& choice,
+                                    const std::vector<Ints>& shapes) {
   std::set<std::string> asked;
   for (size_t i = 0; i < choice.variables.size(); ++i)
     if (std::ranges::find(question.variables(), choice.variables[i].variable_arg().name) !=
         question.variables().end())
       asked.insert(choice.names[i]);
-  if (asked.empty()) return false;
+  if (asked.empty()) return Answer::None;
   const FreeDims dims = free_dims(shapes, {});
   for (const std::string& name : asked) {
     const bool is_term = std::ranges::any_of(relations_, [&](const auto& of) {
@@ -210,10 +211,11 @@ bool FreeSizes::decide(const FreeDimension& question, const Choice& choice,
     if (is_term || dropped_[name] >= kDroppedMax) continue;
     if (auto relation = relation_of(name, asked, dims)) {
       relations_.emplace(name, std::move(*relation));
-      return true;
+      return Answer::Again;
     }
   }
   Found& found = found_[choice.candidates];
+  if (!std::exchange(found.had_sizes, true)) return Answer::Later;
   bool is_less = false;
   for (const std::string& name : asked) {
     const FreeDim& dim = dims.at(name);
@@ -223,12 +225,12 @@ bool FreeSizes::decide(const FreeDimension& question, const Choice& choice,
     while (level < kLevelMax && room(level) == before) ++level;
     is_less |= room(level) != before;
   }
-  if (is_less) return true;
+  if (is_less) return Answer::Again;
   for (const std::string& name : asked) {
     found.numbers.insert(name);
     ++found.given_up[name];
   }
-  return true;
+  return Answer::Again;
 }
 
 void FreeSizes::drop(const std::string& name) {
