@@ -43,6 +43,7 @@ constexpr int64_t kApartLanes = 32;       // of a tile whose lanes are stored ap
 constexpr double kPartOfSecond = 0.75;    // level of cache, for rows that all columns meet
 constexpr double kColumnsHeld = 0.5;      // of that level: more columns come from beyond it
 constexpr double kFarRows = 1e-3;         // what rows far apart lose, for each doubling
+constexpr int64_t kStepOfRun = 1 << 14;   // elements between rows that are as far apart as a run says
 constexpr double kBorderRows = 0.5;       // what all rows lose where each is at a border
 
 }  // namespace
@@ -166,8 +167,8 @@ void Contraction::choose_row() {
     for (const AccessInfo& a : edit_.table().accesses) {
       if (a.store) continue;
       if (a.strides[lane_] != 0 && a.strides[i] == 0) reuses = true;
-      if (a.strides[lane_] == 0 && a.strides[i] != kOpaqueStride)
-        step = std::max(step, std::abs(a.strides[i]));
+      if (a.strides[lane_] == 0)
+        step = std::max(step, a.strides[i] == kOpaqueStride ? kStepOfRun : std::abs(a.strides[i]));
     }
     if (!reuses) continue;
     double score = register_tile(edit_, edit_.extent(i), edit_.extent(lane_), cost).score /
