@@ -40,10 +40,13 @@ class LayoutChoice {
     }
     for (const UOp& u : decision.order) {
       const bool is_write = u.op() == Op::Assign || u.op() == Op::After;
-      const bool is_whole =
-          u.op() == Op::Contiguous || u.op() == Op::Call || u.op() == Op::Scatter || is_of_scan(u);
+      const bool is_whole = (u.op() == Op::Contiguous && !is_of_run(u)) || u.op() == Op::Call ||
+                            u.op() == Op::Scatter || is_of_scan(u);
       if (has_memory(u) || is_whole || is_write) fixed_[u.id()] = 1;
       if (u.op() == Op::AsStrided) fixed_[u.src(0).id()] = 1;
+      if (is_write || u.op() == Op::Call || is_of_scan(u))
+        for (const UOp& s : u.src())
+          if (s.op() == Op::Contiguous) fixed_[s.id()] = 1;
     }
   }
 
@@ -63,6 +66,16 @@ class LayoutChoice {
   }
 
  private:
+  // Whether it is a contraction's result whose columns lie as far apart, in row-major order, as
+  // only a run says: lanes along them would be stored one by one.  Who asked for it to be stored
+  // asked for no order, unless something reads it as it lies.
+  bool is_of_run(const UOp& u) const {
+    const Axis columns = axes_.columns_of(u);
+    if (!columns) return false;
+    const Shape& shape = shape_of(u);
+    return !all_const(Shape(shape.begin() + static_cast<std::ptrdiff_t>(*columns) + 1, shape.end()));
+  }
+
   // The innermost axis of a stored value, which gets its layout.
   Axis choose(const UOp& u) {
     const Shape& shape = shape_of(u);
