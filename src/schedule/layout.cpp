@@ -73,7 +73,8 @@ class LayoutChoice {
     const Axis columns = axes_.columns_of(u);
     if (!columns) return false;
     const Shape& shape = shape_of(u);
-    return !all_const(Shape(shape.begin() + static_cast<std::ptrdiff_t>(*columns) + 1, shape.end()));
+    return !all_const(
+        Shape(shape.begin() + static_cast<std::ptrdiff_t>(*columns) + 1, shape.end()));
   }
 
   // The innermost axis of a stored value, which gets its layout.
@@ -96,8 +97,8 @@ class LayoutChoice {
       if (shape.size() > 2 && extent(u, i) >= KernelAxes::extent_min(u) && wins(i)) best = i;
     const int64_t gap = votes[best] >= kContraction ? gap_after(u, best) : 0;
     const size_t planes = std::max(chosen_axes(u), planes_[u.node()]);
-    const int64_t apart = best >= planes ? gap_between(u, planes, best, gap) : 0;
-    if (best == last && gap == 0 && apart == 0) return last;
+    const Dim apart = best >= planes ? gap_between(u, planes, best, gap) : 0;
+    if (best == last && gap == 0 && apart.is(0)) return last;
     // The strides, from the innermost axis on.
     View view{shape, shape, 0};
     view.strides[best] = 1;
@@ -108,7 +109,7 @@ class LayoutChoice {
       view.strides[i] = stride;
       stride = stride * shape[i];
     }
-    if (gap > 0 || apart > 0) decision_.elements.emplace(u.node(), stride);
+    if (gap > 0 || !apart.is(0)) decision_.elements.emplace(u.node(), stride);
     decision_.layouts.emplace(u.node(), std::move(view));
     return best;
   }
@@ -164,15 +165,20 @@ class LayoutChoice {
 
   // Elements to leave out after each plane, so that planes start in sets of their own: their
   // distance is an odd number of lines.
-  static int64_t gap_between(const UOp& u, size_t planes, size_t innermost, int64_t gap) {
+  static Dim gap_between(const UOp& u, size_t planes, size_t innermost, int64_t gap) {
     const Shape& shape = shape_of(u);
-    if (planes == 0 || !all_const(shape)) return 0;
+    if (planes == 0) return 0;
     const int64_t line = kLineBytes / u.dtype().bytes();
-    int64_t plane = shape[innermost].value() + gap;
-    int64_t count = 1;
-    for (size_t i = 0; i < shape.size(); ++i)
-      if (i != innermost) (i < planes ? count : plane) *= shape[i].value();
-    return count >= kRowsMin && plane % (2 * line) == 0 ? line : 0;
+    Dim plane = shape[innermost] + gap, count = 1;
+    for (size_t i = 0; i < shape.size(); ++i) {
+      if (i == innermost) continue;
+      Dim& all = i < planes ? count : plane;
+      all = all * shape[i];
+    }
+    if (lower_bound(count) < kRowsMin) return 0;
+    if (plane.is_const()) return plane.value() % (2 * line) == 0 ? line : 0;
+    const auto lines = divide_exactly(plane, line);
+    return lines ? (Dim(1) - floor_mod(*lines, 2)) * line : 0;
   }
 
   // Elements to leave out after each row along `axis`.
