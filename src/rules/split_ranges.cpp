@@ -16,22 +16,30 @@ namespace {
 constexpr int kSplitsMax = 16;
 constexpr int64_t kTurnsMax = 8;  // of values that take turns from any place on
 
-std::optional<std::pair<UOp, int64_t>> find_exact_divisor(const Kernel& kernel) {
+// A range that is to be an outer one of so many turns and an inner one of so many steps.
+struct Split {
+  UOp range;
+  UOp turns;
+  int64_t steps = 0;
+};
+
+std::optional<Split> find_exact_divisor(const Kernel& kernel) {
   const std::vector<UOp> order = topological(kernel.roots);
+  IndexSimplifier simplify;
   for (const UOp& u : order) {
     const auto divided = divided_range(u);
-    if (divided && divided->range.src(0).const_int() % divided->divisor == 0 &&
-        !runs_along(order, divided->range))
-      return std::pair(divided->range, divided->divisor);
+    if (!divided || runs_along(order, divided->range)) continue;
+    const UOp& size = divided->range.src(0);
+    if (!simplify(floor_mod(size, divided->divisor)).is_const_int(0)) continue;
+    return Split{divided->range, simplify(floor_div(size, divided->divisor)), divided->divisor};
   }
   return std::nullopt;
 }
 
-// The range becomes an outer one of its number and an inner one of so many steps.
-void split(Kernel& kernel, const UOp& range, int64_t steps) {
+void split(Kernel& kernel, const Split& found) {
+  const auto& [range, turns, steps] = found;
   Graph& graph = range.graph();
-  const UOp outer =
-      graph.make(Op::Range, {graph.integer(range.src(0).const_int() / steps)}, range.int_arg());
+  const UOp outer = graph.make(Op::Range, {turns}, range.int_arg());
   const UOp inner = graph.make(Op::Range, {graph.integer(steps)}, kernel.next_range_number());
   const UOp sum = add(mul(outer, steps), inner);
   const auto at = static_cast<int64_t>(kernel.position(range));
@@ -59,9 +67,8 @@ std::optional<DividedRange> divided_range(const UOp& u) {
   const int64_t c = u.src(1).const_int();
   const bool has_offset = u.src(0).op() == Op::Add && u.src(0).src(1).is_const();
   const UOp& r = has_offset ? u.src(0).src(0) : u.src(0);
-  if (r.op() != Op::Range || !r.src(0).is_const() || c < 2 || (has_offset && c > kTurnsMax))
-    return std::nullopt;
-  if (r.src(0).const_int() <= c) return std::nullopt;
+  if (r.op() != Op::Range || c < 2 || (has_offset && c > kTurnsMax)) return std::nullopt;
+  if (r.src(0).is_const() && r.src(0).const_int() <= c) return std::nullopt;
   return DividedRange{r, c};
 }
 
@@ -70,7 +77,7 @@ Kernel split_at_exact_divisors(const Kernel& kernel) {
   for (int splits = 0; splits < kSplitsMax; ++splits) {
     const auto found = find_exact_divisor(out);
     if (!found) break;
-    split(out, found->first, found->second);
+    split(out, *found);
     simplify_indices(out);
   }
   return out;

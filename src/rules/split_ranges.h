@@ -13,7 +13,7 @@ struct DividedRange {
   int64_t divisor = 0;
 };
 
-// Of r // c and r % c, where r's size is known and more than c.  Of (r + offset) // c and
+// Of r // c and r % c, where r's size is more than c, or a run's.  Of (r + offset) // c and
 // (r + offset) % c too, where c is so small that the steps of a turn may be written apart.
 std::optional<DividedRange> divided_range(const UOp& u);
 

@@ -40,10 +40,13 @@ class LayoutChoice {
     }
     for (const UOp& u : decision.order) {
       const bool is_write = u.op() == Op::Assign || u.op() == Op::After;
-      const bool is_whole =
-          u.op() == Op::Contiguous || u.op() == Op::Call || u.op() == Op::Scatter || is_of_scan(u);
+      const bool is_whole = (u.op() == Op::Contiguous && !is_of_run(u)) || u.op() == Op::Call ||
+                            u.op() == Op::Scatter || is_of_scan(u);
       if (has_memory(u) || is_whole || is_write) fixed_[u.id()] = 1;
       if (u.op() == Op::AsStrided) fixed_[u.src(0).id()] = 1;
+      if (is_write || u.op() == Op::Call || is_of_scan(u))
+        for (const UOp& s : u.src())
+          if (s.op() == Op::Contiguous) fixed_[s.id()] = 1;
     }
   }
 
@@ -63,6 +66,17 @@ class LayoutChoice {
   }
 
  private:
+  // Whether it is a contraction's result whose columns lie as far apart, in row-major order, as
+  // only a run says: lanes along them would be stored one by one.  Who asked for it to be stored
+  // asked for no order, unless something reads it as it lies.
+  bool is_of_run(const UOp& u) const {
+    const Axis columns = axes_.columns_of(u);
+    if (!columns) return false;
+    const Shape& shape = shape_of(u);
+    return !all_const(
+        Shape(shape.begin() + static_cast<std::ptrdiff_t>(*columns) + 1, shape.end()));
+  }
+
   // The innermost axis of a stored value, which gets its layout.
   Axis choose(const UOp& u) {
     const Shape& shape = shape_of(u);
@@ -83,8 +97,8 @@ class LayoutChoice {
       if (shape.size() > 2 && extent(u, i) >= KernelAxes::extent_min(u) && wins(i)) best = i;
     const int64_t gap = votes[best] >= kContraction ? gap_after(u, best) : 0;
     const size_t planes = std::max(chosen_axes(u), planes_[u.node()]);
-    const int64_t apart = best >= planes ? gap_between(u, planes, best, gap) : 0;
-    if (best == last && gap == 0 && apart == 0) return last;
+    const Dim apart = best >= planes ? gap_between(u, planes, best, gap) : 0;
+    if (best == last && gap == 0 && apart.is(0)) return last;
     // The strides, from the innermost axis on.
     View view{shape, shape, 0};
     view.strides[best] = 1;
@@ -95,7 +109,7 @@ class LayoutChoice {
       view.strides[i] = stride;
       stride = stride * shape[i];
     }
-    if (gap > 0 || apart > 0) decision_.elements.emplace(u.node(), stride);
+    if (gap > 0 || !apart.is(0)) decision_.elements.emplace(u.node(), stride);
     decision_.layouts.emplace(u.node(), std::move(view));
     return best;
   }
@@ -151,15 +165,20 @@ class LayoutChoice {
 
   // Elements to leave out after each plane, so that planes start in sets of their own: their
   // distance is an odd number of lines.
-  static int64_t gap_between(const UOp& u, size_t planes, size_t innermost, int64_t gap) {
+  static Dim gap_between(const UOp& u, size_t planes, size_t innermost, int64_t gap) {
     const Shape& shape = shape_of(u);
-    if (planes == 0 || !all_const(shape)) return 0;
+    if (planes == 0) return 0;
     const int64_t line = kLineBytes / u.dtype().bytes();
-    int64_t plane = shape[innermost].value() + gap;
-    int64_t count = 1;
-    for (size_t i = 0; i < shape.size(); ++i)
-      if (i != innermost) (i < planes ? count : plane) *= shape[i].value();
-    return count >= kRowsMin && plane % (2 * line) == 0 ? line : 0;
+    Dim plane = shape[innermost] + gap, count = 1;
+    for (size_t i = 0; i < shape.size(); ++i) {
+      if (i == innermost) continue;
+      Dim& all = i < planes ? count : plane;
+      all = all * shape[i];
+    }
+    if (lower_bound(count) < kRowsMin) return 0;
+    if (plane.is_const()) return plane.value() % (2 * line) == 0 ? line : 0;
+    const auto lines = divide_exactly(plane, line);
+    return lines ? (Dim(1) - floor_mod(*lines, 2)) * line : 0;
   }
 
   // Elements to leave out after each row along `axis`.

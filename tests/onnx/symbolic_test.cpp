@@ -29,6 +29,7 @@ using testing::Message;
 using testing::node;
 using testing::run_once;
 using testing::text_attribute;
+using testing::Tolerance;
 using testing::typed_graph;
 using testing::with;
 using tiny::testing::expect_failure;
@@ -54,10 +55,13 @@ Tensor random_tensor(const Ref<Context>& context, const Ints& shape) {
   return from_data(context, kFloat32, shape, values.data(), count * 4);
 }
 
+// Where sums of some hundred products are made in tiles (docs/semantics.md).
+constexpr Tolerance kOfTiles{1e-4, 2e-4};
+
 // Runs the model for every list of shapes, once shared and once with a program of its own, on two
 // devices, and says how many programs the shared runs made.
-void expect_same(const Message& graph, const std::vector<std::vector<Ints>>& cases,
-                 size_t programs) {
+void expect_same(const Message& graph, const std::vector<std::vector<Ints>>& cases, size_t programs,
+                 const Tolerance& tolerance = {1e-4, 1e-5}) {
   for (const char* device : {"cpu", "interp"}) {
     SCOPED_TRACE(device);
     const Ref<Context> context = new_context(device);
@@ -71,7 +75,7 @@ void expect_same(const Message& graph, const std::vector<std::vector<Ints>>& cas
       const std::vector<HostTensor> want = run_once(context, apart->compile(shapes), inputs);
       ASSERT_EQ(got.size(), want.size());
       for (size_t i = 0; i < got.size(); ++i)
-        EXPECT_EQ(difference(host_tensor(got[i]), want[i], {1e-4, 1e-5}), "");
+        EXPECT_EQ(difference(host_tensor(got[i]), want[i], tolerance), "");
     }
     EXPECT_EQ(shared->programs().size(), programs);
     EXPECT_TRUE(std::ranges::any_of(shared->programs(), [](const Ref<const TensorProgram>& p) {
@@ -273,6 +277,36 @@ TEST(Symbolic, ConvolvesOverAFreeBatchAndLength) {
     expect_same(typed_graph(nodes(stride), {floats("x", {dim("N"), dim(4), dim("L")})}, {"y"},
                             {weight("w", {6, 4, 3}), weight("b", {6})}),
                 {{{2, 4, 2}}, {{3, 4, 7}}, {{2, 4, 16}}, {{4, 4, 33}}, {{2, 4, 256}}}, 1);
+  }
+}
+
+// Pictures of two free sizes: in tiles (32 channels), sums (of 3), phases that take turns, and
+// pixels out of channels.
+TEST(Symbolic, ConvolvesPicturesOfAnySize) {
+  const auto convolved = [](const std::string& x, const std::string& w, const std::string& y) {
+    return with(node("Conv", {x, w}, {y}), ints_attribute("pads", {1, 1, 1, 1}));
+  };
+  const Message turns =
+      with(with(node("ConvTranspose", {"c", "up"}, {"d"}), ints_attribute("strides", {2, 2})),
+           ints_attribute("kernel_shape", {2, 2}));
+  expect_same(typed_graph({convolved("x", "first", "a"), node("Relu", {"a"}, {"b"}),
+                           convolved("b", "second", "c"), turns,
+                           with(node("DepthToSpace", {"d"}, {"y"}), int_attribute("blocksize", 3))},
+                          {floats("x", {dim("N"), dim(3), dim("H"), dim("W")})}, {"y"},
+                          {weight("first", {32, 3, 3, 3}), weight("second", {32, 32, 3, 3}),
+                           weight("up", {32, 18, 2, 2})}),
+              {{{2, 3, 2, 3}}, {{2, 3, 5, 4}}, {{3, 3, 4, 17}}, {{2, 3, 8, 8}}, {{2, 3, 13, 6}}}, 1,
+              kOfTiles);
+}
+
+TEST(Symbolic, WindowsOfFreePicturesReachBeyondTheirEnds) {
+  for (const Ints& pads : {Ints{0, 0, 0, 0}, Ints{2, 0, 1, 3}, Ints{3, 1, 0, 2}}) {
+    SCOPED_TRACE(std::string(list_text(pads)));
+    expect_same(typed_graph({with(node("Conv", {"x", "w"}, {"y"}), ints_attribute("pads", pads))},
+                            {floats("x", {dim(1), dim(32), dim("H"), dim("W")})}, {"y"},
+                            {weight("w", {32, 32, 3, 3})}),
+                {{{1, 32, 17, 20}}, {{1, 32, 4, 7}}, {{1, 32, 9, 5}}, {{1, 32, 6, 18}}}, 1,
+                kOfTiles);
   }
 }
 

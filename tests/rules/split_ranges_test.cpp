@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "engine/compile.h"
 #include "schedule/schedule.h"
 #include "tensor/movement.h"
 #include "tests/support/graph_test.h"
@@ -54,6 +55,22 @@ TEST_F(SplitRanges, AnExactDivisorMakesTwoRanges) {
   EXPECT_EQ(sizes_of(split), (Ints{16, 12, 64}));
   EXPECT_FALSE(divides(split)) << to_string(split);
   for (const KernelRange& r : split.ranges) EXPECT_FALSE(r.reduced);
+}
+
+TEST_F(SplitRanges, ADivisorOfAllSizesThatARunMaySayMakesTwoRanges) {
+  const UOp n = context_->graph().variable("n", 2, 256);
+  const Shape shape{Dim(4), Dim(3), Dim(n)};
+  const UOp input = make_input(*context_, kFloat32, product(shape));
+  const Tensor turns = permute(reshape(Tensor(context_, input), shape), {0, 2, 1});
+  const Tensor rows = reshape(turns, {Dim(4), Dim(n) * 3});
+  const UOp wanted = rows.graph().make(Op::Contiguous, {rows.node()});
+  const Kernel kernel = make_schedule({&wanted, 1}, avx512_machine()).kernels.front().kernel;
+  ASSERT_TRUE(divides(kernel));
+  const Kernel split = split_at_exact_divisors(kernel);
+  EXPECT_FALSE(divides(split)) << to_string(split);
+  ASSERT_EQ(split.ranges.size(), 3U);
+  EXPECT_EQ(split.ranges[1].range.src(0), n);
+  EXPECT_TRUE(split.ranges[2].range.src(0).is_const_int(3));
 }
 
 TEST_F(SplitRanges, ADivisorThatLeavesARestMakesNone) {

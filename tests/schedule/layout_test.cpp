@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "engine/compile.h"
 #include "engine/realize.h"
 #include "schedule/schedule.h"
 #include "tensor/activation.h"
@@ -52,6 +53,24 @@ TEST_F(LayoutTest, AChainOfConvolutionsHasChannelsLast) {
   EXPECT_EQ(strides(y),
             (std::vector<Ints>{{672, 1, 112, 16}, {1008, 1, 168, 24}, {672, 42, 7, 1}}));
   check(y);
+}
+
+// Columns that lie as far apart as a run says would be stored one by one, whoever asked for the
+// result; by numbers it stays as it was asked for.
+TEST_F(LayoutTest, ColumnsOfAResultOfARunsSizeLieSideBySide) {
+  const auto stride = [&](const Dim& rows) {
+    const Shape shape{Dim(1), Dim(32), rows, rows};
+    const Tensor x =
+        reshape(Tensor(context_, make_input(*context_, kFloat32, product(shape))), shape);
+    const Tensor sums = contiguous(conv(relu(x), given({48, 32, 1, 1}), Tensor(), {}));
+    const UOp wanted = neg(sums).graph().make(Op::Contiguous, {neg(sums).node()});
+    return make_schedule({&wanted, 1}, avx512_machine())
+        .kernels.front()
+        .stores.front()
+        .view.strides[1];
+  };
+  EXPECT_EQ(stride(Dim(20)), Dim(400));
+  EXPECT_EQ(stride(Dim(context_->graph().variable("n", 2, 256))), Dim(1));
 }
 
 // Words are of channels, of which one is enough, however long the window is. Floats slide along

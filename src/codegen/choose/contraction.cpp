@@ -15,6 +15,7 @@
 #include "codegen/linearize/split_reduce.h"
 #include "cost/borders.h"
 #include "cost/limit.h"
+#include "ir/bounds.h"
 #include "ir/picked_lanes.h"
 #include "ir/whole_rows.h"
 
@@ -43,7 +44,9 @@ constexpr int64_t kApartLanes = 32;       // of a tile whose lanes are stored ap
 constexpr double kPartOfSecond = 0.75;    // level of cache, for rows that all columns meet
 constexpr double kColumnsHeld = 0.5;      // of that level: more columns come from beyond it
 constexpr double kFarRows = 1e-3;         // what rows far apart lose, for each doubling
-constexpr double kBorderRows = 0.5;       // what all rows lose where each is at a border
+constexpr int64_t kStepOfRun =
+    1 << 14;                         // elements between rows that are as far apart as a run says
+constexpr double kBorderRows = 0.5;  // what all rows lose where each is at a border
 
 }  // namespace
 
@@ -166,11 +169,16 @@ void Contraction::choose_row() {
     for (const AccessInfo& a : edit_.table().accesses) {
       if (a.store) continue;
       if (a.strides[lane_] != 0 && a.strides[i] == 0) reuses = true;
-      if (a.strides[lane_] == 0 && a.strides[i] != kOpaqueStride)
-        step = std::max(step, std::abs(a.strides[i]));
+      if (a.strides[lane_] == 0)
+        step = std::max(step, a.strides[i] == kOpaqueStride ? kStepOfRun : std::abs(a.strides[i]));
     }
     if (!reuses) continue;
-    double score = register_tile(edit_, edit_.extent(i), edit_.extent(lane_), cost).score /
+    // Of what a run says there may be few (a batch of pictures).
+    const UOp& size = edit_.kernel().ranges[i].range.src(0);
+    const double rows = size.is_const()
+                            ? edit_.extent(i)
+                            : static_cast<double>(std::max<int64_t>(bounds(size).lo, 2));
+    double score = register_tile(edit_, rows, edit_.extent(lane_), cost).score /
                    (1 + kFarRows * std::log2(1.0 + static_cast<double>(step)));
     if (can_turn && !is_stored_along(i)) score /= 1 + kStepsOfStore / steps;
     score /= 1 + kBorderRows * share_at_borders(edit_, lane_, i);

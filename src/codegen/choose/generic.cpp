@@ -9,6 +9,7 @@
 #include "codegen/choose/strategies.h"
 #include "cost/access_table.h"
 #include "cost/limit.h"
+#include "ir/bounds.h"
 
 namespace tiny {
 
@@ -94,11 +95,10 @@ class Climber {
     const KernelRange& r = kernel.ranges[range];
     const OptionKind what = r.reduced ? OptionKind::Unroll : OptionKind::Upcast;
     const int64_t number = r.range.int_arg();
-    // Few tiles of which the last is cut are code of two kinds.
+    // Few tiles of which the last is cut are code of two kinds; that of a run's size is cut mostly.
     const UOp& extent = r.range.src(0);
-    if (extent.is_const() && extent.const_int() % size != 0 &&
-        extent.const_int() < kWholeTilesMin * size)
-      return false;
+    const bool is_cut = !extent.is_const() || extent.const_int() % size != 0;
+    if (is_cut && bounds(extent).hi < kWholeTilesMin * size) return false;
     if (extent.is_const_int(size)) return consider(from, {kind(what, number)}, best);
     return consider(from, {tile(number, size), kind(what, kernel.next_range_number())}, best);
   }

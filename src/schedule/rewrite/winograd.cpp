@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/sort.h"
 #include "ir/build.h"
+#include "ir/open_size.h"
 #include "schedule/decide.h"
 #include "schedule/rewrite/winograd_match.h"
 #include "schedule/rewrite/winograd_tiles.h"
@@ -32,50 +33,69 @@ constexpr double kFilterOps = 2;  // additions and products a tap for a point of
 // 4 x 4 places of F(4, 5) take 49 ns of one tile each, 130 ns of four.
 constexpr double kOverlapOps = 3.5;
 
-ConvolutionSize size_of(const Convolution& c, const Shape& shape) {
+// Of a convolution's output and its channels.
+struct Sizes {
+  Dim batch = 1, rows = 1, columns = 1, channels_in = 1, channels_out = 1;
+};
+
+Sizes sizes_of(const Convolution& c, const Shape& shape) {
   const auto count = [&](const auto& axes, auto axis_of) {
-    int64_t n = 1;
-    for (const auto& a : axes) n *= shape[axis_of(a)].value();
+    Dim n = 1;
+    for (const auto& a : axes) n = n * shape[axis_of(a)];
     return n;
   };
   const auto paired = [](const AxisPair& a) { return a.product; };
-  ConvolutionSize size;
-  size.batch = count(c.batch, paired);
-  size.rows = shape[c.windows[0].place].value();
-  size.columns = shape[c.windows[1].place].value();
-  size.channels_in = count(c.channels, paired);
-  size.channels_out = count(c.outputs, [](size_t a) { return a; });
-  size.taps = c.taps;
-  size.filter_varies = c.filter_varies;
-  return size;
+  return {.batch = count(c.batch, paired),
+          .rows = shape[c.windows[0].place],
+          .columns = shape[c.windows[1].place],
+          .channels_in = count(c.channels, paired),
+          .channels_out = count(c.outputs, [](size_t a) { return a; })};
+}
+
+// With what a run says as it usually is.
+ConvolutionSize usual_size(const Convolution& c, const Shape& shape) {
+  const Sizes sizes = sizes_of(c, shape);
+  const auto usual = [](const Dim& d) {
+    return d.is_const() ? d.value() : usual_most(d.expression());
+  };
+  return {.batch = usual(sizes.batch),
+          .rows = usual(sizes.rows),
+          .columns = usual(sizes.columns),
+          .channels_in = usual(sizes.channels_in),
+          .channels_out = usual(sizes.channels_out),
+          .taps = c.taps,
+          .filter_varies = c.filter_varies};
+}
+
+Dim tiles_of(const Dim& places, WinogradTile tile) {
+  return floor_div(places + (tile.outputs - 1), tile.outputs);
 }
 
 // The elements [first, first + count) along the windows' axes, with zeros behind the end.  What
 // the input is padded with becomes one with that.
-UOp extended(const Convolution& c, const std::array<int64_t, 2>& counts) {
+UOp extended(const Convolution& c, const std::array<Dim, 2>& counts) {
   UOp base = c.input;
   const size_t rank = shape_of(base).size();
-  Ints before(rank);
-  Ints after(rank);
+  Shape before(rank);
+  Shape after(rank);
   if (!has_memory(base) && base.op() == Op::Pad && base.src().size() == 1) {
     const Ints& pads = base.ints();
     for (size_t i = 0; i < rank; ++i) before[i] = pads[i], after[i] = pads[rank + i];
     base = UOp(base.src(0));
   }
-  const Ints size = const_dims(shape_of(base));
-  Ints begin(rank);
-  Ints end = size;
+  const Shape size = shape_of(base);
+  Shape begin(rank);
+  Shape end = size;
   for (size_t k = 0; k < 2; ++k) {
     const size_t axis = c.windows[k].input;
-    const int64_t from = c.windows[k].first - before[axis];
-    const int64_t to = from + counts[k];
-    begin[axis] = std::clamp<int64_t>(from, 0, size[axis]);
-    end[axis] = std::clamp<int64_t>(to, begin[axis], size[axis]);
-    before[axis] = std::clamp<int64_t>(-from, 0, counts[k]);
+    const int64_t from = c.windows[k].first - before[axis].value();
+    const Dim to = counts[k] + from;
+    begin[axis] = minimum(std::max<int64_t>(from, 0), size[axis]);
+    end[axis] = maximum(begin[axis], minimum(to, size[axis]));
+    before[axis] = minimum(std::max<int64_t>(-from, 0), counts[k]);
     after[axis] = counts[k] - before[axis] - (end[axis] - begin[axis]);
   }
-  return make_pad(make_shrink(base, to_shape(begin), to_shape(end)), to_shape(before),
-                  to_shape(after));
+  return make_pad(make_shrink(base, begin, end), before, after);
 }
 
 // `x` as [sizes], made of these of its axes; the others have one element.
@@ -100,9 +120,9 @@ std::vector<size_t> axes_of_input(const Convolution& c) {
 }
 
 // The input as [n, rows, columns, channels], long enough for whole tiles.
-UOp input_of(const Convolution& c, const ConvolutionSize& size, WinogradTile tile) {
-  const auto length = [&](int64_t n) { return (ceil_div(n, tile.outputs) + 1) * tile.outputs; };
-  const std::array<int64_t, 2> counts{length(size.rows), length(size.columns)};
+UOp input_of(const Convolution& c, const Sizes& size, WinogradTile tile) {
+  const auto length = [&](const Dim& n) { return (tiles_of(n, tile) + 1) * tile.outputs; };
+  const std::array<Dim, 2> counts{length(size.rows), length(size.columns)};
   return in_order(extended(c, counts), axes_of_input(c),
                   {size.batch, counts[0], counts[1], size.channels_in});
 }
@@ -134,11 +154,19 @@ Convolution with_channels_innermost(Convolution c) {
   return c;
 }
 
-// An operand of the product as [sizes], made of these of its axes; it repeats along the others.
-UOp cut_to(const UOp& operand, const std::vector<size_t>& axes, const Ints& sizes) {
+// An operand of the product as [sizes], made of these of its axes; it repeats along the others. How
+// often is left out where only a run says: what is made of constants is one.
+UOp cut_to(const UOp& operand, const std::vector<size_t>& axes, const Shape& sizes) {
   std::vector<bool> repeats(shape_of(operand).size(), true);
   for (const size_t axis : axes) repeats[axis] = false;
-  return in_order(first_along(operand, repeats), axes, to_shape(sizes));
+  UOp once = operand;
+  if (operand.op() == Op::Expand && !all_const(shape_of(operand))) {
+    once = UOp(operand.src(0));
+    Shape shape = shape_of(once);
+    for (const size_t axis : axes) shape[axis] = shape_of(operand)[axis];
+    once = make_expand(once, shape);
+  }
+  return in_order(first_along(once, repeats), axes, sizes);
 }
 
 // `x` as movement of the last value that has the same elements, whatever movement leads to it: two
@@ -197,9 +225,7 @@ UOp kept_whole(const UOp& x) {
 
 // What reached places, [n, rows, columns, c], at the points of whole tiles.
 UOp slopes_of(const UOp& y, WinogradTile tile) {
-  const auto rest = [&](const Dim& n) {
-    return ceil_div(n.value(), tile.outputs) * tile.outputs - n.value();
-  };
+  const auto rest = [&](const Dim& n) { return tiles_of(n, tile) * tile.outputs - n; };
   const UOp whole = from_its_value(y);
   const Shape& shape = shape_of(y);
   return kept_whole(winograd_slopes(
@@ -221,7 +247,7 @@ UOp placed(const UOp& value, const std::vector<size_t>& axes, const UOp& reduce)
 // ends, from tiles of its input: what these places add to those of the output.
 UOp convolved_in_tiles(const UOp& reduce, const Convolution& c, WinogradTile tile,
                        bool is_from_slopes) {
-  const ConvolutionSize size = size_of(c, shape_of(reduce.src(0)));
+  const Sizes size = sizes_of(c, shape_of(reduce.src(0)));
   const auto stored = [&](const UOp& x) { return reduce.graph().make(Op::Contiguous, {x}); };
   const UOp filter =
       cut_to(c.other, axes_of_filter(c), {c.taps, c.taps, size.channels_out, size.channels_in});
@@ -244,7 +270,7 @@ UOp convolved_in_tiles(const UOp& reduce, const Convolution& c, WinogradTile til
 
 // The filter's gradient computed in tiles: of the convolution's input as that has it.
 UOp filter_gradient_in_tiles(const UOp& reduce, const Convolution& c, WinogradTile tile) {
-  const ConvolutionSize size = size_of(c, shape_of(reduce.src(0)));
+  const Sizes size = sizes_of(c, shape_of(reduce.src(0)));
   const UOp v = kept_whole(winograd_input(input_of(c, size, tile), tile));
   const UOp s = slopes_of(
       cut_to(c.other, axes_of_places(c), {size.batch, size.rows, size.columns, size.channels_out}),
@@ -305,10 +331,13 @@ double tiled_seconds(const ConvolutionSize& size, WinogradTile tile, const Machi
 bool is_faster_from_slopes(const Convolution& c, const ConvolutionSize& size, WinogradTile tile,
                            const Machine& target) {
   ConvolutionSize within = size;
-  within.rows = shape_of(c.input)[c.windows[0].input].value();
-  within.columns = shape_of(c.input)[c.windows[1].input].value();
+  const Dim &rows = shape_of(c.input)[c.windows[0].input],
+            &columns = shape_of(c.input)[c.windows[1].input];
+  if (!c.filter_varies || !rows.is_const() || !columns.is_const()) return false;
+  within.rows = rows.value();
+  within.columns = columns.value();
   const int64_t around = c.taps - 1;
-  if (!c.filter_varies || c.windows[0].first != -around || c.windows[1].first != -around ||
+  if (c.windows[0].first != -around || c.windows[1].first != -around ||
       size.rows > within.rows + around || size.columns > within.columns + around)
     return false;
   const auto operands = static_cast<double>(3 * tile.points() * tile.points());
@@ -322,11 +351,12 @@ bool is_faster_from_slopes(const Convolution& c, const ConvolutionSize& size, Wi
 // A sum as before, over axes that now have one element.
 UOp computed_in_tiles(const UOp& reduce, const Convolution& c, WinogradTile tile,
                       const Machine& target) {
-  const UOp y = c.is_gradient
-                    ? filter_gradient_in_tiles(reduce, c, tile)
-                    : convolved_in_tiles(reduce, c, tile,
-                                         is_faster_from_slopes(
-                                             c, size_of(c, shape_of(reduce.src(0))), tile, target));
+  const UOp y =
+      c.is_gradient
+          ? filter_gradient_in_tiles(reduce, c, tile)
+          : convolved_in_tiles(
+                reduce, c, tile,
+                is_faster_from_slopes(c, usual_size(c, shape_of(reduce.src(0))), tile, target));
   return make_reduce(y, Op::Add, reduce.reduce_arg().axes);
 }
 
@@ -364,7 +394,7 @@ ChangedGraph rewrite_winograd(std::span<const UOp> roots, const Machine& target,
       return now;
     const auto c = find_convolution(now, is_constant);
     if (!c) return now;
-    auto tile = winograd_tile(size_of(*c, shape_of(now.src(0))), target, extra_seconds);
+    auto tile = winograd_tile(usual_size(*c, shape_of(now.src(0))), target, extra_seconds);
     if (!tile && use == WinogradUse::WhereLegal) tile = WinogradTile{4, c->taps};
     return tile ? computed_in_tiles(now, with_channels_innermost(*c), *tile, target) : now;
   });

@@ -24,6 +24,7 @@
 // of its elements is read for several tiles. A convolution is recognised by the indices of its
 // operands, never by a name.  U of a constant filter is a constant; where the filter varies (a
 // training step's weights), each run computes it, which then is a part of the cost.
+// Batch, rows and columns may be what a run says.
 #pragma once
 
 #include <cstdint>

@@ -44,10 +44,12 @@ class Matcher {
 
   // Whether sizes alone allow it.
   bool is_possible() const {
-    if (!all_const(shape_) || !(product_.dtype() == kFloat32)) return false;
+    if (!(product_.dtype() == kFloat32)) return false;
     int count = 0;
     for (size_t i = 0; i < shape_.size(); ++i) {
-      if (shape_[i].is(0)) return false;
+      // A run may say what is outside of a filter: its places, and how many pictures there are.
+      if (!shape_[i].is_const() && (is_inner(i) || is_gradient_)) return false;
+      if (lower_bound(shape_[i]) <= 0) return false;
       count += is_inner(i) && has_tiles_of(shape_[i]) ? 1 : 0;
     }
     return count >= 2;
@@ -68,7 +70,7 @@ class Matcher {
       if (auto here = match_input(node, index); here && is_zero_around(node, index, conditions))
         found = std::move(here);
       if (has_memory(node) || !has(node.op(), kMovement) || node.op() == Op::AsStrided ||
-          node.src().size() != 1)
+          (node.op() == Op::Alias && node.src().size() != 1))
         break;
       std::vector<UOp> more;
       index = apply_movement_op(node, index, more);
@@ -106,7 +108,7 @@ class Matcher {
     };
     for (size_t i = 0; i < index.size(); ++i) {
       const auto sum = affine(index[i]);
-      if (!sum || !shape[i].is_const()) return std::nullopt;
+      if (!sum) return std::nullopt;
       if (shape[i].is(1) && sum->terms.empty()) continue;
       std::vector<std::pair<size_t, int64_t>> terms;  // axes and their coefficients
       for (const AffineTerm& term : sum->terms) {
@@ -150,7 +152,8 @@ class Matcher {
     std::vector<UOp> inside;  // not negative there
     for (size_t i = 0; i < index.size(); ++i) {
       inside.push_back(index[i]);
-      inside.push_back(simplify_(sub(graph.integer(shape_of(input)[i].value() - 1), index[i])));
+      const UOp last = (shape_of(input)[i] - 1).uop(graph);
+      inside.push_back(simplify_(sub(last, index[i])));
     }
     return std::ranges::all_of(conditions, [&](const UOp& c) {
       if (c.is_const()) return c.const_bits() != 0;

@@ -14,15 +14,15 @@ UOp viewed(const UOp& x, const Shape& narrow, const Shape& shape) {
 
 // [n, rows, columns, c] with whole tiles along rows and columns apart.
 UOp in_tiles(const UOp& x, int64_t outputs) {
-  const Ints size = const_dims(shape_of(x));
-  invariant(size[1] % outputs == 0 && size[2] % outputs == 0, "whole tiles");
-  return make_reshape(x,
-                      {size[0], size[1] / outputs, outputs, size[2] / outputs, outputs, size[3]});
+  const Shape& size = shape_of(x);
+  const auto rows = divide_exactly(size[1], outputs), columns = divide_exactly(size[2], outputs);
+  invariant(rows && columns, "whole tiles");
+  return make_reshape(x, {size[0], *rows, outputs, *columns, outputs, size[3]});
 }
 
 // The places of all tiles: [n, rows, columns, c].
 UOp side_by_side(const UOp& tiles) {
-  const Ints size = const_dims(shape_of(tiles));
+  const Shape& size = shape_of(tiles);
   return make_reshape(tiles, {size[0], size[1] * size[2], size[3] * size[4], size[5]});
 }
 

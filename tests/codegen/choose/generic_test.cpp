@@ -67,6 +67,26 @@ TEST_F(GenericTest, BothOfTwoLanesAreTried) {
   EXPECT_LT(chosen.proposed[0].cost.seconds, 1.05 * chosen.proposed[1].cost.seconds);
 }
 
+// Rows of a picture of a run's size, and its pictures, are as far apart as the run says: columns
+// are the rows of a tile.
+TEST_F(GenericTest, ColumnsOfAPictureOfARunsSizeShareATile) {
+  const auto size = [&](const char* name, int64_t most) {
+    return Dim(context_->graph().variable(name, 2, most));
+  };
+  const Shape shape{size("n", 8), Dim(64), size("h", 256), size("w", 256)};
+  const Tensor x = make_placeholder(context_, kFloat32, shape);
+  const Window same{.before = {1, 1}, .after = {1, 1}};
+  const Kernel kernel =
+      kernel_of(permute(conv(x, input({64, 64, 3, 3}), Tensor(), same), {0, 2, 3, 1}));
+  const auto is_tiled = [&](const char* range) {
+    const std::string list = to_text(optimise(kernel, target_).options);
+    return list.find(cat("TILE ", range, " ")) != std::string::npos;
+  };
+  EXPECT_FALSE(is_tiled("r0")) << to_string(kernel);
+  EXPECT_FALSE(is_tiled("r1")) << to_string(kernel);
+  EXPECT_TRUE(is_tiled("r2")) << to_string(kernel);
+}
+
 // Forms are told apart by what kernels reduce.
 TEST_F(GenericTest, EveryKernelHasOneFirstStrategy) {
   const auto first_of = [&](const Tensor& t) {

@@ -119,6 +119,32 @@ class Winograd : public ::testing::Test {
   std::vector<Tensor> held_;
 };
 
+// Of a run's sizes, too: the filter's transform is a constant all the same, so that no run makes
+// it.
+TEST_F(Winograd, PlacesMayBeCountedByARun) {
+  const UOp h = context_->graph().variable("h", 2, 256),
+            w = context_->graph().variable("w", 2, 256);
+  const auto picture = [&](int64_t channels) {
+    const Shape shape{Dim(2), Dim(channels), Dim(h), Dim(w)};
+    return reshape(Tensor(context_, make_input(*context_, kFloat32, product(shape))), shape);
+  };
+  const Tensor filter = values({64, 64, 3, 3});
+  const Tensor y = conv(picture(64), filter, Tensor(), padded(1, 1));
+  const UOp out = rewritten(y, WinogradUse::WhereFaster);
+  ASSERT_FALSE(out == y.node());
+  EXPECT_EQ(shape_of(out), shape_of(y.node()));
+  size_t filters = 0;
+  for (const UOp& u : topological({&out, 1})) {
+    if (u.op() != Op::Winograd || winograd_transform(u).part != WinogradPart::Filter) continue;
+    ++filters;
+    EXPECT_TRUE(std::ranges::none_of(topological({&u, 1}),
+                                     [](const UOp& below) { return below.op() == Op::Variable; }));
+  }
+  EXPECT_EQ(filters, 1U);
+  EXPECT_FALSE(is_changed(conv(picture(8), values({8, 8, 3, 3}), Tensor(), padded(1, 1)),
+                          WinogradUse::WhereFaster));
+}
+
 TEST_F(Winograd, TilesHaveTheValuesOfTheSum) {
   for (const int64_t size : {3, 4, 6, 9}) {
     expect_same_values(conv(data({1, 3, size, 7}), values({5, 3, 3, 3}), Tensor(), padded(1, 1)),
