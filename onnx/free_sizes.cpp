@@ -33,7 +33,7 @@ struct Room {
 // What is tried, one after the other: a table of 2^k rows serves what was there before and one
 // more; what is halved again and again has to be long enough, and is met by what was not halved
 // where it is a multiple.
-constexpr int kLevelMax = 5;
+constexpr int kLevelMax = 6;
 
 Room room_of(int64_t value, bool is_batch, int level) {
   constexpr int64_t kStepMax = 32;  // a detector's coarsest map has a 32nd of the picture's rows
@@ -46,6 +46,7 @@ Room room_of(int64_t value, bool is_batch, int level) {
   const Room rooms[kLevelMax + 1] = {{0, usual, 1},
                                      {0, usual - 1, 1},
                                      {below / kOctaves, usual, 1},
+                                     {below, usual, 1},
                                      {below / kOctaves, usual, step},
                                      {below, next, step},
                                      {below, next - 1, 1}};

@@ -93,8 +93,8 @@ TEST(FreeSizes, SizesComeNearerBeforeTheyAreNumbers) {
   EXPECT_EQ(runs.ranges(), (Ranges{{2, 256}}));
   EXPECT_EQ(runs.ask({"L"}), FreeSizes::Answer::Later);  // they may be the only ones
   for (const auto& [text, least, most] :
-       {std::tuple("[L]", 2, 255), std::tuple("[L]", 4, 256), std::tuple("[4*L/4]", 1, 64),
-        std::tuple("[4*L/4]", 4, 8), std::tuple("[L]", 16, 31)}) {
+       {std::tuple("[L]", 2, 255), std::tuple("[L]", 4, 256), std::tuple("[L]", 16, 256),
+        std::tuple("[4*L/4]", 1, 64), std::tuple("[4*L/4]", 4, 8), std::tuple("[L]", 16, 31)}) {
     EXPECT_EQ(runs.asked({"L", "L/4"}), text);
     EXPECT_EQ(runs.ranges(), (Ranges{{least, most}}));
   }

@@ -305,7 +305,8 @@ TEST(Symbolic, WindowsOfFreePicturesReachBeyondTheirEnds) {
     expect_same(typed_graph({with(node("Conv", {"x", "w"}, {"y"}), ints_attribute("pads", pads))},
                             {floats("x", {dim(1), dim(32), dim("H"), dim("W")})}, {"y"},
                             {weight("w", {32, 32, 3, 3})}),
-                {{{1, 32, 17, 20}}, {{1, 32, 4, 7}}, {{1, 32, 9, 5}}, {{1, 32, 6, 18}}}, 1,
+                {{{1, 32, 17, 20}}, {{1, 32, 4, 7}}, {{1, 32, 9, 5}}, {{1, 32, 6, 18}}},
+                pads[0] == 0 ? 2 : 1,  // a window is longer than the least size
                 kOfTiles);
   }
 }
