@@ -28,24 +28,27 @@ struct Room {
 };
 
 // What is tried, one after the other: a table of 2^k rows serves what was there before and one
-// more; what is halved again and again has to be long enough, and is met by what was not halved
+// more; what is sorted is laid out for all that there may be, no more than twice those that there
+// are; what is halved again and again has to be long enough, and is met by what was not halved
 // where it is a multiple.
-constexpr int kLevelMax = 5;
+constexpr int kLevelMax = 6;
 
 Room room_of(int64_t value, bool is_batch, int level) {
   constexpr int64_t kStepMax = 32;  // a detector's coarsest map has a 32nd of the picture's rows
   constexpr int64_t kOctaves = 4;   // as much less as there may be
   const auto bits = static_cast<uint64_t>(value);
   const auto below = static_cast<int64_t>(std::bit_floor(bits));
-  const auto next = static_cast<int64_t>(std::bit_ceil(bits));
-  const int64_t usual = std::max(is_batch ? kBatchMax : kVariableMax, next);
+  const int64_t twice = 2 * below;
+  const int64_t usual =
+      std::max(is_batch ? kBatchMax : kVariableMax, static_cast<int64_t>(std::bit_ceil(bits)));
   const int64_t step = std::min(value & -value, kStepMax);
   const Room rooms[kLevelMax + 1] = {{0, usual, 1},
                                      {0, usual - 1, 1},
                                      {below / kOctaves, usual, 1},
+                                     {below, twice, 1},
                                      {below / kOctaves, usual, step},
-                                     {below, next, step},
-                                     {below, next - 1, 1}};
+                                     {below, twice, step},
+                                     {below, twice - 1, 1}};
   const Room& room = rooms[level];
   return {std::max(room.min, kVariableMin), std::max(room.max, value), room.step};
 }

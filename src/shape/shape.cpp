@@ -82,6 +82,59 @@ Dim operator*(const Dim& a, const Dim& b) {
   return Dim(mul(a.uop(g), b.uop(g)));
 }
 
+namespace {
+
+struct Monomial {
+  std::vector<UOp> factors;
+  int64_t coefficient = 0;
+};
+
+// The one of the most factors, of these the first in the order of atoms: that of a product is the
+// product of its operands'.
+Monomial leading(const Affine& sum) {
+  Monomial out{{}, sum.constant};
+  for (const AffineTerm& term : sum.terms) {
+    std::vector<UOp> own = factors(term.atom);
+    const bool is_before = std::ranges::lexicographical_compare(own, out.factors, stands_before);
+    if (own.size() < out.factors.size() || (own.size() == out.factors.size() && !is_before))
+      continue;
+    out = {std::move(own), term.coefficient};
+  }
+  return out;
+}
+
+// a / b by long division, if nothing is left.
+std::optional<Affine> divided(Affine a, const Affine& b) {
+  constexpr int kStepsMax = 64;
+  const Monomial by = leading(b);
+  Affine quotient;
+  for (int step = 0; step < kStepsMax && a != Affine(); ++step) {
+    const Monomial of = leading(a);
+    if (of.coefficient % by.coefficient != 0) return std::nullopt;
+    std::optional<std::vector<UOp>> rest = of.factors;
+    if (!by.factors.empty()) {
+      if (of.factors.empty()) return std::nullopt;
+      rest = factors_without(product_atom(of.factors), product_atom(by.factors));
+    }
+    if (!rest) return std::nullopt;
+    const int64_t k = of.coefficient / by.coefficient;
+    Affine part;
+    if (rest->empty())
+      part.constant = k;
+    else
+      part.terms = {{product_atom(*rest), k}};
+    const auto sum = add_scaled(quotient, part, 1), taken = multiplied(b, part);
+    const auto left = taken ? add_scaled(a, *taken, -1) : std::nullopt;
+    if (!sum || !left) return std::nullopt;
+    quotient = *sum;
+    a = *left;
+  }
+  if (a != Affine()) return std::nullopt;
+  return quotient;
+}
+
+}  // namespace
+
 std::optional<Dim> divide_exactly(const Dim& a, const Dim& b) {
   if (b.is(1)) return a;
   if (a == b) return Dim(1);
@@ -95,33 +148,9 @@ std::optional<Dim> divide_exactly(const Dim& a, const Dim& b) {
   const std::optional<Affine> of = affine(a.uop(g));
   const std::optional<Affine> by = affine(b.uop(g));
   if (!of || !by) return std::nullopt;
-  // k * b is b's terms, each k times.
-  if (!by->terms.empty() && of->terms.size() == by->terms.size()) {
-    const int64_t k = of->terms[0].coefficient / by->terms[0].coefficient;
-    if (const auto same = scaled(*by, k); same && *same == *of) return Dim(k);
-  }
-  if (by->terms.size() > 1 || (by->terms.size() == 1 && by->constant != 0)) return std::nullopt;
-  const int64_t divisor = by->terms.empty() ? by->constant : by->terms[0].coefficient;
-  Affine quotient;
-  if (by->terms.empty() && of->constant % divisor == 0)
-    quotient.constant = of->constant / divisor;
-  else if (of->constant != 0)
-    return std::nullopt;
-  for (const AffineTerm& term : of->terms) {
-    if (term.coefficient % divisor != 0) return std::nullopt;
-    const int64_t k = term.coefficient / divisor;
-    if (by->terms.empty()) {
-      quotient.terms.push_back({term.atom, k});
-      continue;
-    }
-    const auto rest = factors_without(term.atom, by->terms[0].atom);
-    if (!rest) return std::nullopt;
-    if (rest->empty())
-      quotient.constant += k;
-    else
-      quotient.terms.push_back({product_atom(*rest), k});
-  }
-  return Dim(to_uop(g, quotient));
+  const std::optional<Affine> quotient = divided(*of, *by);
+  if (!quotient) return std::nullopt;
+  return Dim(to_uop(g, *quotient));
 }
 
 Dim floor_div(const Dim& a, const Dim& b) {
@@ -131,6 +160,7 @@ Dim floor_div(const Dim& a, const Dim& b) {
   if (b.is_const() && b.value() > 1)
     if (const auto sum = affine(a.expression())) {
       BoundsCache cache;
+      if (in_range(*sum, {b.value(), {}}, {}, cache)) return 0;
       return Dim(to_uop(g, quotient(*sum, b.value(), {}, cache)));
     }
   return Dim(floor_div(a.uop(g), b.uop(g)));
