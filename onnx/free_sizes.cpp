@@ -33,20 +33,19 @@ struct Room {
 // where it is a multiple.
 constexpr int kLevelMax = 6;
 
-Room room_of(int64_t value, bool is_batch, int level) {
+// `most`: the usual greatest value.
+Room room_of(int64_t value, int64_t most, int level) {
   constexpr int64_t kStepMax = 32;  // a detector's coarsest map has a 32nd of the picture's rows
   constexpr int64_t kOctaves = 4;   // as much less as there may be
   const auto bits = static_cast<uint64_t>(value);
   const auto below = static_cast<int64_t>(std::bit_floor(bits));
   const int64_t twice = 2 * below;
-  const int64_t usual =
-      std::max(is_batch ? kBatchMax : kVariableMax, static_cast<int64_t>(std::bit_ceil(bits)));
   const int64_t step = std::min(value & -value, kStepMax);
-  const Room rooms[kLevelMax + 1] = {{0, usual, 1},
-                                     {0, usual - 1, 1},
-                                     {below / kOctaves, usual, 1},
+  const Room rooms[kLevelMax + 1] = {{0, most, 1},
+                                     {0, most - 1, 1},
+                                     {below / kOctaves, most, 1},
                                      {below, twice, 1},
-                                     {below / kOctaves, usual, step},
+                                     {below / kOctaves, most, step},
                                      {below, twice, step},
                                      {below, twice - 1, 1}};
   const Room& room = rooms[level];
@@ -82,7 +81,21 @@ FreeSizes::FreeDims FreeSizes::free_dims(const std::vector<Ints>& shapes,
         dim.is_variable = false;
     }
   }
+  bound(out);
   return out;
+}
+
+// Lengths that grow together (all of a text, and what there was of it before) outgrow a program
+// together.
+void FreeSizes::bound(FreeDims& dims) {
+  int64_t greatest = 0;
+  for (auto& [name, dim] : dims) {
+    const auto next = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(dim.value)));
+    dim.most = std::max(is_batch(dim) ? kBatchMax : kVariableMax, next);
+    if (dim.is_variable && !is_batch(dim)) greatest = std::max(greatest, dim.most);
+  }
+  for (auto& [name, dim] : dims)
+    if (!is_batch(dim) && 2 * dim.most == greatest) dim.most = greatest;
 }
 
 void FreeSizes::learn(const std::vector<Ints>& shapes) {
@@ -123,6 +136,8 @@ FreeSizes::Choice FreeSizes::choose(tiny::Graph& graph, const std::vector<Ints>&
   const FreeDims dims = free_dims(shapes, is_known);
   for (const auto& [name, dim] : dims)
     if (dim.is_variable) out.candidates.insert(name);
+  for (size_t i = 0; i < is_known.size(); ++i)
+    if (is_known[i]) out.candidates.insert(cat(inputs_[i].name, " is known"));
   const auto at = found_.find(out.candidates);
   const Found found = at == found_.end() ? Found() : at->second;
   std::map<std::string_view, tiny::Dim> sizes;
@@ -133,8 +148,7 @@ FreeSizes::Choice FreeSizes::choose(tiny::Graph& graph, const std::vector<Ints>&
       sizes.emplace(name, dim.value);
       continue;
     }
-    const Room room =
-        room_of(dim.value, is_batch(dim), level == found.levels.end() ? 0 : level->second);
+    const Room room = room_of(dim.value, dim.most, level == found.levels.end() ? 0 : level->second);
     const int64_t least = (room.min + room.step - 1) / room.step, most = room.max / room.step;
     if (least == most) {
       sizes.emplace(name, dim.value);
@@ -215,7 +229,7 @@ bool FreeSizes::decide(const FreeDimension& question, const Choice& choice,
   bool is_less = false;
   for (const std::string& name : asked) {
     const FreeDim& dim = dims.at(name);
-    const auto room = [&](int level) { return room_of(dim.value, is_batch(dim), level); };
+    const auto room = [&](int level) { return room_of(dim.value, dim.most, level); };
     int& level = found.levels[name];
     const Room before = room(level);
     while (level < kLevelMax && room(level) == before) ++level;

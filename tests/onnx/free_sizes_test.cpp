@@ -125,6 +125,25 @@ TEST(FreeSizes, WhatDoesNotLastIsANumberInTheEnd) {
   runs.ask_on({"M", "N", "M/8", "N/8"}, "[8][9]");
 }
 
+TEST(FreeSizes, LengthsOutgrowAProgramTogether) {
+  Runs runs({floats_of("past", {"P", "H"}), floats_of("mask", {"T"})});
+  using Ranges = std::vector<Ints>;
+  runs.shapes({{511, 7}, {512}});
+  EXPECT_EQ(runs.ranges(), (Ranges{{2, 512}, {2, 512}, {2, 512}}));
+  runs.shapes({{512, 7}, {513}});
+  EXPECT_EQ(runs.ranges(), (Ranges{{2, 256}, {2, 1024}, {2, 1024}}));
+}
+
+TEST(FreeSizes, WhereElementsAreFoundOthersAreAsked) {
+  FreeSizes free({floats_of("x", {"L"}), floats_of("n", {""})});
+  const Ref<Context> context = new_context("interp");
+  const std::vector<Ints> shapes{{8}, {1}};
+  const FreeSizes::Choice told = free.choose(context->graph(), shapes, {false, true});
+  for (int i = 0; i < 9; ++i) free.decide(FreeDimension("?", {"L"}), told, shapes);
+  EXPECT_EQ(to_string(free.choose(context->graph(), shapes, {false, true}).shapes[0]), "[8]");
+  EXPECT_EQ(to_string(free.choose(context->graph(), shapes, {false, false}).shapes[0]), "[L]");
+}
+
 TEST(FreeSizes, OthersVariablesAreNotDecided) {
   Runs runs({floats_of("x", {"N"})});
   EXPECT_EQ(runs.shapes({{5}}), "[N]");
