@@ -136,8 +136,9 @@ FreeSizes::Choice FreeSizes::choose(tiny::Graph& graph, const std::vector<Ints>&
   const FreeDims dims = free_dims(shapes, is_known);
   for (const auto& [name, dim] : dims)
     if (dim.is_variable) out.candidates.insert(name);
+  // As if they were an axis behind the last.
   for (size_t i = 0; i < is_known.size(); ++i)
-    if (is_known[i]) out.candidates.insert(cat(inputs_[i].name, " is known"));
+    if (is_known[i]) out.candidates.insert(cat(inputs_[i].name, ".", shapes[i].size()));
   const auto at = found_.find(out.candidates);
   const Found found = at == found_.end() ? Found() : at->second;
   std::map<std::string_view, tiny::Dim> sizes;

@@ -1,31 +1,35 @@
 #include "onnx/host_elements.h"
 
-#include <algorithm>
+#include "base/hash.h"
 
 namespace tiny::onnx {
 
 namespace {
 
 // What has had more values keeps changing: each cost a program.
-constexpr size_t kValuesMax = 3;
+constexpr int64_t kValuesMax = 3;
 
 }  // namespace
 
 void HostElements::learn(const Known& known) {
-  for (size_t i = 0; i < known.size() && !is_all_told_; ++i)
-    if (known[i] && seen_[i].size() <= kValuesMax) seen_[i].emplace(known[i]->bytes.text());
+  for (size_t i = 0; i < known.size() && !is_all_told_; ++i) {
+    const auto input = static_cast<int64_t>(i);
+    if (!known[i] || count(input) > kValuesMax) continue;
+    const auto hash = static_cast<int64_t>(hash_bytes(known[i]->bytes.text(), i));
+    if (std::ranges::find(hashes_, hash) != hashes_.end()) continue;
+    inputs_.push_back(input);
+    hashes_.push_back(hash);
+  }
 }
 
-std::optional<HostElements::Known> HostElements::told(const Known& known) const {
-  Known out = known;
+bool HostElements::forget(Known& known) const {
   bool is_less = false;
-  for (const auto& [input, values] : seen_) {
-    const bool is_changing = values.size() > kValuesMax && out[input] && !is_all_told_;
-    if (is_changing) out[input].reset();
-    is_less |= is_changing;
+  for (size_t i = 0; i < known.size() && !is_all_told_; ++i) {
+    if (!known[i] || count(static_cast<int64_t>(i)) <= kValuesMax) continue;
+    known[i].reset();
+    is_less = true;
   }
-  if (!is_less) return std::nullopt;
-  return out;
+  return is_less;
 }
 
 }  // namespace tiny::onnx

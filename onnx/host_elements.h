@@ -1,10 +1,8 @@
 // Which of the elements that decide sizes a program is told.
 #pragma once
 
-#include <map>
+#include <algorithm>
 #include <optional>
-#include <set>
-#include <string>
 #include <vector>
 
 #include "onnx/model.h"
@@ -19,13 +17,16 @@ class HostElements {
   using Known = std::vector<std::optional<HostTensor>>;
 
   void learn(const Known& known);
-  // Without those that keep changing; none if there are no such.
-  std::optional<Known> told(const Known& known) const;
+  // Takes out those that keep changing; whether there are such.
+  bool forget(Known& known) const;
   // No program can be made without them.
   void tell_all() { is_all_told_ = true; }
 
  private:
-  std::map<size_t, std::set<std::string>> seen_;  // by input, the first few
+  int64_t count(int64_t input) const { return std::ranges::count(inputs_, input); }
+
+  // The first few values of each: whose they are, and their hashes.
+  Ints inputs_, hashes_;
   bool is_all_told_ = false;
 };
 

@@ -323,8 +323,8 @@ Ref<const ModelProgram> LoadedModel::program_for(const std::vector<Ints>& shapes
   if (Ref<const ModelProgram> found = find_program(key, false, true)) return found;
   if (latest_.repeats() > kRepeatsMax) return exact_program(shapes, known, &decisions);
   if (Ref<const ModelProgram> found = find_program(key, true, true)) return found;
-  if (const auto told = decisions.empty() ? hosts_.told(known) : std::nullopt)
-    if (Ref<const ModelProgram> finding = finding_program(shapes, *told)) return finding;
+  if (Known told = known; decisions.empty() && hosts_.forget(told))
+    if (Ref<const ModelProgram> finding = finding_program(shapes, told)) return finding;
   std::optional<FreeSizes::Choice> failed;
   if (auto made = symbolic_program(shapes, known, decisions, failed)) return made;
   Ref<const ModelProgram> program = exact_program(shapes, known, &decisions);

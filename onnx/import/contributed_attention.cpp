@@ -322,14 +322,10 @@ Tensors import_group_query_attention(Call& c) {
   c.check(total_sizes.size() == 1, "input 6 has ", total_sizes.size(), " elements");
   const tiny::Dim& total_max = total_sizes.front();
   const Tensor total = reshape(cast(c.in(5), kInt64), {batch}) + number_int(c, 1);
-  const Tensor zero = full(c.context(), kInt64, {batch}, 0);
   // All of the sequence is here; sequences that are shorter are filled up behind.
-  const auto size = [&](const tiny::Dim& n) { return size_tensor(c.context(), n); };
-  Tensor start = maximum(total - size(queries), zero);
-  if (c.importer().is_computed(total_max))
-    start = where(equal(size(queries), size(total_max)), zero, start);
-  else if (decide_equal(queries, total_max))
-    start = zero;
+  const bool is_first = !c.importer().is_computed(total_max) && decide_equal(queries, total_max);
+  const Tensor zero = full(c.context(), kInt64, {batch}, 0);
+  const Tensor start = is_first ? zero : maximum(total - size_tensor(c.context(), queries), zero);
   if (c.flag("do_rotary", false)) {
     Tensor place = unsqueeze(start, {1}) + positions(c.context(), kInt64, queries, 1, 2);
     if (c.has(9)) place = c.in(9);

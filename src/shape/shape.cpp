@@ -84,21 +84,16 @@ Dim operator*(const Dim& a, const Dim& b) {
 
 namespace {
 
-struct Monomial {
-  std::vector<UOp> factors;
-  int64_t coefficient = 0;
-};
-
-// The one of the most factors, of these the first in the order of atoms: that of a product is the
-// product of its operands'.
-Monomial leading(const Affine& sum) {
-  Monomial out{{}, sum.constant};
+// The term of the most factors, of these the first in the order of atoms: that of a product is the
+// product of its operands'.  Without an atom it is the constant.
+AffineTerm leading(const Affine& sum) {
+  AffineTerm out{{}, sum.constant};
+  size_t most = 0;
   for (const AffineTerm& term : sum.terms) {
-    std::vector<UOp> own = factors(term.atom);
-    const bool is_before = std::ranges::lexicographical_compare(own, out.factors, stands_before);
-    if (own.size() < out.factors.size() || (own.size() == out.factors.size() && !is_before))
-      continue;
-    out = {std::move(own), term.coefficient};
+    const size_t count = factors(term.atom).size();
+    if (count < most || (count == most && !stands_before(term.atom, out.atom))) continue;
+    most = count;
+    out = term;
   }
   return out;
 }
@@ -106,30 +101,26 @@ Monomial leading(const Affine& sum) {
 // a / b by long division, if nothing is left.
 std::optional<Affine> divided(Affine a, const Affine& b) {
   constexpr int kStepsMax = 64;
-  const Monomial by = leading(b);
+  const AffineTerm by = leading(b);
   Affine quotient;
-  for (int step = 0; step < kStepsMax && a != Affine(); ++step) {
-    const Monomial of = leading(a);
-    if (of.coefficient % by.coefficient != 0) return std::nullopt;
-    std::optional<std::vector<UOp>> rest = of.factors;
-    if (!by.factors.empty()) {
-      if (of.factors.empty()) return std::nullopt;
-      rest = factors_without(product_atom(of.factors), product_atom(by.factors));
+  for (int step = 0; a != Affine(); ++step) {
+    const AffineTerm of = leading(a);
+    if (step == kStepsMax || of.coefficient % by.coefficient != 0) return std::nullopt;
+    Affine part{of.coefficient / by.coefficient, {}};
+    if (of.atom) {
+      const auto rest =
+          by.atom ? factors_without(of.atom, by.atom) : std::optional(factors(of.atom));
+      if (!rest) return std::nullopt;
+      if (!rest->empty()) part = {0, {{product_atom(*rest), part.constant}}};
+    } else if (by.atom) {
+      return std::nullopt;
     }
-    if (!rest) return std::nullopt;
-    const int64_t k = of.coefficient / by.coefficient;
-    Affine part;
-    if (rest->empty())
-      part.constant = k;
-    else
-      part.terms = {{product_atom(*rest), k}};
-    const auto sum = add_scaled(quotient, part, 1), taken = multiplied(b, part);
-    const auto left = taken ? add_scaled(a, *taken, -1) : std::nullopt;
+    auto sum = add_scaled(quotient, part, 1), left = multiplied(b, part);
+    if (left) left = add_scaled(a, *left, -1);
     if (!sum || !left) return std::nullopt;
-    quotient = *sum;
-    a = *left;
+    quotient = std::move(*sum);
+    a = std::move(*left);
   }
-  if (a != Affine()) return std::nullopt;
   return quotient;
 }
 

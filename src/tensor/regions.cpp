@@ -58,15 +58,22 @@ void check_size(const Ints& size, const char* what) {
       "; wanted two numbers from 1 to ", kSizeMax);
 }
 
+// Places along an axis of n pixels: whether they are inside, and those nearest to them that are.
+Tensor is_inside(const Tensor& at, const Dim& n) {
+  return bit_and(greater_equal(at, number(at, 0)), less_equal(at, size_like(at, n - 1)));
+}
+Tensor nearest_inside(const Tensor& at, const Dim& n) {
+  return minimum(maximum(at, number(at, 0)), size_like(at, n - 1));
+}
+
 // The pixels of picture `batch` at whole-numbered places, [.., channels].
 Tensor pixel(const Pixels& p, const Tensor& batch, const Tensor& y, const Tensor& x) {
-  const auto within = [](const Tensor& at, const Dim& n) {
-    const Tensor low = maximum(at, number(at, 0));
-    return cast(minimum(low, size_like(at, n - 1)), kInt64);
-  };
   const Tensor first = batch * size_tensor(batch.context_ref(), p.height * p.width);
   const Tensor across = size_tensor(batch.context_ref(), p.width);
-  const Tensor at = first + within(y, p.height) * across + within(x, p.width);
+  const auto place = [](const Tensor& at, const Dim& n) {
+    return cast(nearest_inside(at, n), kInt64);
+  };
+  const Tensor at = first + place(y, p.height) * across + place(x, p.width);
   return gather(p.rows, at, 0);
 }
 
@@ -83,9 +90,7 @@ Neighbours neighbours_inside(const Tensor& place, const Dim& n) {
   const Tensor high = low + number(place, 1);
   const Tensor share = place - low;
   const auto inside = [&](const Tensor& at, const Tensor& weight) {
-    const Tensor is_inside =
-        bit_and(greater_equal(at, number(at, 0)), less_equal(at, size_like(at, n - 1)));
-    return where(is_inside, weight, number(weight, 0));
+    return where(is_inside(at, n), weight, number(weight, 0));
   };
   return {{low, inside(low, number(place, 1) - share)}, {high, inside(high, share)}};
 }
@@ -95,7 +100,7 @@ Neighbours neighbours_at_border(const Tensor& place, const Dim& n) {
   const auto value = [&](double v) { return number(place, v); };
   const Tensor is_near =
       bit_and(greater_equal(place, value(-1)), less_equal(place, size_like(place, n)));
-  const Tensor clamped = minimum(maximum(place, value(0)), size_like(place, n - 1));
+  const Tensor clamped = nearest_inside(place, n);
   const Tensor low = floor(clamped);
   const Tensor share = clamped - low;
   return {{low, where(is_near, value(1) - share, value(0))},
@@ -295,9 +300,6 @@ Tensor crop_and_resize(const Tensor& x, const Tensor& regions, const Tensor& bat
   };
   const Tensor y = unsqueeze(places(0, size[0], pixels.height), {2});
   const Tensor xs = unsqueeze(places(1, size[1], pixels.width), {1});
-  const auto inside = [](const Tensor& at, const Dim& n) {
-    return bit_and(greater_equal(at, number(at, 0)), less_equal(at, size_like(at, n - 1)));
-  };
   const Tensor picture = reshape(cast(batch, kInt64), {batch.shape()[0], 1, 1});
   Tensor all;
   if (is_nearest) {
@@ -308,8 +310,8 @@ Tensor crop_and_resize(const Tensor& x, const Tensor& regions, const Tensor& bat
                                        neighbours_at_border(xs, pixels.width)))
       all = all ? all + part : part;
   }
-  const Tensor is_inside = bit_and(inside(y, pixels.height), inside(xs, pixels.width));
-  const Tensor chosen = where(unsqueeze(is_inside, {3}), all, number(all, outside));
+  const Tensor is_within = bit_and(is_inside(y, pixels.height), is_inside(xs, pixels.width));
+  const Tensor chosen = where(unsqueeze(is_within, {3}), all, number(all, outside));
   return cast(permute(chosen, {0, 3, 1, 2}), x.dtype());
 }
 
