@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <string_view>
+#include <utility>
 
 #include "base/text.h"
 
@@ -20,6 +21,8 @@ constexpr int64_t kBatchMax = 8;
 constexpr size_t kBatchAxesMin = 3;
 // After so many relations that did not last a dimension is what it is: each cost a program.
 constexpr int kDroppedMax = 3;
+// At so many sizes everything is tried: one picture of an odd size says nothing of the others.
+constexpr int kGivenUpMax = 3;
 
 // The sizes that a program is for: multiples of `step`.
 struct Room {
@@ -115,6 +118,9 @@ void FreeSizes::learn(const std::vector<Ints>& shapes) {
   for (const auto& [name, relation] : relations_)
     if (!holds(name, relation, dims)) over.push_back(name);
   for (const std::string& name : over) drop(name);
+  for (auto& [candidates, found] : found_)
+    for (const auto& [name, times] : found.given_up)
+      if (times < kGivenUpMax && found.numbers.erase(name) > 0) found.levels.erase(name);
 }
 
 bool FreeSizes::holds(const std::string& name, const Relation& relation,
@@ -144,11 +150,11 @@ FreeSizes::Choice FreeSizes::choose(tiny::Graph& graph, const std::vector<Ints>&
   std::map<std::string_view, tiny::Dim> sizes;
   for (const auto& [name, dim] : dims) {
     if (dim.is_variable && relations_.contains(name)) continue;
-    const auto level = found.levels.find(name);
     if (!dim.is_variable || found.numbers.contains(name)) {
       sizes.emplace(name, dim.value);
       continue;
     }
+    const auto level = found.levels.find(name);
     const Room room = room_of(dim.value, dim.most, level == found.levels.end() ? 0 : level->second);
     const int64_t least = (room.min + room.step - 1) / room.step, most = room.max / room.step;
     if (least == most) {
@@ -207,14 +213,14 @@ std::optional<FreeSizes::Relation> FreeSizes::relation_of(const std::string& nam
   return std::nullopt;
 }
 
-bool FreeSizes::decide(const FreeDimension& question, const Choice& choice,
-                       const std::vector<Ints>& shapes) {
+FreeSizes::Answer FreeSizes::decide(const FreeDimension& question, const Choice& choice,
+                                    const std::vector<Ints>& shapes) {
   std::set<std::string> asked;
   for (size_t i = 0; i < choice.variables.size(); ++i)
     if (std::ranges::find(question.variables(), choice.variables[i].variable_arg().name) !=
         question.variables().end())
       asked.insert(choice.names[i]);
-  if (asked.empty()) return false;
+  if (asked.empty()) return Answer::None;
   const FreeDims dims = free_dims(shapes, {});
   for (const std::string& name : asked) {
     const bool is_term = std::ranges::any_of(relations_, [&](const auto& of) {
@@ -223,10 +229,11 @@ bool FreeSizes::decide(const FreeDimension& question, const Choice& choice,
     if (is_term || dropped_[name] >= kDroppedMax) continue;
     if (auto relation = relation_of(name, asked, dims)) {
       relations_.emplace(name, std::move(*relation));
-      return true;
+      return Answer::Again;
     }
   }
   Found& found = found_[choice.candidates];
+  if (!std::exchange(found.had_sizes, true)) return Answer::Later;
   bool is_less = false;
   for (const std::string& name : asked) {
     const FreeDim& dim = dims.at(name);
@@ -236,8 +243,12 @@ bool FreeSizes::decide(const FreeDimension& question, const Choice& choice,
     while (level < kLevelMax && room(level) == before) ++level;
     is_less |= room(level) != before;
   }
-  if (!is_less) found.numbers.insert(asked.begin(), asked.end());
-  return true;
+  if (is_less) return Answer::Again;
+  for (const std::string& name : asked) {
+    found.numbers.insert(name);
+    ++found.given_up[name];
+  }
+  return Answer::Again;
 }
 
 void FreeSizes::drop(const std::string& name) {

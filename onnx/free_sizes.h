@@ -45,9 +45,14 @@ class FreeSizes {
   // whose elements are known, whose sizes are numbers.
   Choice choose(tiny::Graph& graph, const std::vector<Ints>& shapes,
                 const std::vector<bool>& is_known) const;
-  // Of what a program could not be made: another choice may do.  False if these Variables are none
-  // of the choice's.
-  bool decide(const FreeDimension& question, const Choice& choice, const std::vector<Ints>& shapes);
+  // Of what a program could not be made.
+  enum class Answer : uint8_t {
+    None,   // these Variables are none of the choice's
+    Again,  // another choice may do
+    Later,  // sizes have to be narrowed, which is for those that change: the first are a program's
+  };
+  Answer decide(const FreeDimension& question, const Choice& choice,
+                const std::vector<Ints>& shapes);
   // Dimensions that follow from others do so no more.
   void drop_relations();
   // What could not be a Variable: together with these candidates it is one no more.
@@ -62,8 +67,10 @@ class FreeSizes {
   // What was found out where these are the candidates: with others (a step has one token, and a
   // prompt many) a model asks other questions.
   struct Found {
-    std::set<std::string> numbers;      // that cannot be Variables
-    std::map<std::string, int> levels;  // how much less than usual the values are
+    bool had_sizes = false;               // that a program of their own was made for
+    std::set<std::string> numbers;        // that cannot be Variables
+    std::map<std::string, int> levels;    // how much less than usual the values are
+    std::map<std::string, int> given_up;  // at how many sizes each was a number in the end
   };
   // The value of a free dimension that an input's shape gives.
   struct FreeDim {

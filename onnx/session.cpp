@@ -356,7 +356,9 @@ Ref<const ModelProgram> LoadedModel::symbolic_program(const std::vector<Ints>& s
       keep({choice.key, texts_of(known, &decisions)}, program);
       return program;
     } catch (const FreeDimension& e) {
-      if (!free_.decide(e, choice, shapes)) throw;
+      const FreeSizes::Answer answer = free_.decide(e, choice, shapes);
+      if (answer == FreeSizes::Answer::None) throw;
+      if (answer == FreeSizes::Answer::Later) return {};
     } catch (const Error& e) {
       if (is_final(e)) throw;
       if (choice.has_relations) {

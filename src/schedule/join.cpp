@@ -331,7 +331,8 @@ class Joiner {
       const bool has_other_loops =
           cost && (cost->makes_operand || (cost->in_tiles && costs.has_factor_of_sums()));
       const bool is_estimated =
-          has_other_loops || (cost && costs.has_scattered_rows(joined.values));
+          has_other_loops ||
+          (cost && (costs.has_scattered_rows(joined.values) || costs.has_products_beside()));
       if (is_estimated && !cost->is_as_chosen && cost->paid() <= cost->saved()) {
         decision_.stored[u.id()] = 1;
         const ScheduledKernel own_kernel = lowered_.value(u), reader_kernel = lowered_.value(root);

@@ -118,6 +118,18 @@ bool RowCosts::has_factor_of_sums() const {
   });
 }
 
+bool RowCosts::has_products_beside() const {
+  RangeSet seen = 0;
+  for (const UOp& u : loops_.nodes()) {
+    if (!is_reduce(u) || u.src(0).op() != Op::Mul || u.src(0).src(0) == u.src(0).src(1)) continue;
+    if (std::ranges::any_of(topological({&u.src(0), 1}), is_reduce)) continue;
+    const RangeSet own = loops_.closed(u);
+    if (seen != 0 && (seen & own) == 0) return true;
+    seen |= own;
+  }
+  return false;
+}
+
 bool RowCosts::has_gathered_operand(const UOp& reduce) const {
   const RangeSet ranges = loops_.free(reduce);
   const auto is_opaque = [&](const UOp& u) {

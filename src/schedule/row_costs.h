@@ -39,6 +39,9 @@ class RowCosts {
   // Whether a product's factor is made of sums of its own rows: staged for a tile of rows or made
   // anew for each tile, as the kernel's list says.
   bool has_factor_of_sums() const;
+  // Whether rows have sums of products beside each other, each over ranges of its own: apart each
+  // has lanes and turns as its elements want them.
+  bool has_products_beside() const;
   // Seconds less for values of rows that are wanted again: they are computed once and kept in
   // scratch.
   double staging_saves() const;

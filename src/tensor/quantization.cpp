@@ -87,7 +87,8 @@ Tensor quantize(const Tensor& x, const QuantizationParameters& p, DType to,
 Tensor dequantize(const Tensor& x, const QuantizationParameters& p, DType to) {
   const DType counted = x.dtype().is_float() ? kFloat32 : kInt32;
   Tensor centered = cast(x, counted);
-  if (p.zero) centered = centered - cast(spread(p.zero, x, p), counted);
+  // Negated before it is spread: what is small stays small where it is kept.
+  if (p.zero) centered = centered + spread(neg(cast(p.zero, counted)), x, p);
   const DType wide = to.bits() < 32 ? kFloat32 : to;
   return cast(cast(centered, wide) * cast(spread(p.scale, x, p), wide), to);
 }
@@ -162,7 +163,9 @@ Tensor dequantize_packed(const Tensor& x, int64_t bits, const Tensor& scale, con
     point = cast(slice_axis(all, all.rank() - 1, 0, scale.shape().back()), scale.dtype());
   }
   const QuantizationParameters p{scale, {}, last, block};
-  const Tensor moved = cast(numbers, scale.dtype()) - (zero ? spread(point, numbers, p) : point);
+  // Negated before it is spread: what is small stays small where it is kept.
+  const Tensor moved = zero ? cast(numbers, scale.dtype()) + spread(neg(point), numbers, p)
+                            : cast(numbers, scale.dtype()) - point;
   return moved * spread(scale, numbers, p);
 }
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 #include <string>
 #include <vector>
@@ -52,7 +53,9 @@ inline void expect_same(const Message& graph, const std::vector<std::vector<Ints
         EXPECT_EQ(difference(host_tensor(got[i]), want[i], {1e-4, 1e-5}), "");
     }
     EXPECT_EQ(shared->programs().size(), programs);
-    EXPECT_FALSE(shared->programs().back()->variables.empty());
+    EXPECT_TRUE(std::ranges::any_of(shared->programs(), [](const Ref<const TensorProgram>& p) {
+      return !p->variables.empty();
+    }));
   }
 }
 

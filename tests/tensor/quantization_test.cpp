@@ -61,6 +61,21 @@ TEST_P(Quantization, AScaleForEachBlock) {
                  {"[2, 2]", "blocks of 2", "5 elements"});
 }
 
+// What is kept of a zero point is as small as it is: weights of few bits are read with theirs.
+TEST_P(Quantization, ZeroPointsOfBlocksAreNegatedBeforeTheyAreSpread) {
+  const Tensor zero = integers({1, 2, 3, 4}, {2, 2}, kUInt8);
+  const Tensor scale = full(context_, kFloat32, to_shape({2, 2}), 0.5);
+  const Tensor bytes = full(context_, kUInt8, to_shape({2, 64}), 3);
+  for (const Tensor& y : {dequantize(bytes, {scale, zero, 1, 32}, kFloat32),
+                          dequantize_packed(bytes, 8, scale, zero, 32)}) {
+    int64_t negated = 0;
+    for (const UOp& u : topological({&y.node(), 1}))
+      if (u.op() == Op::Neg) negated += product(shape_of(u)).value();
+    EXPECT_EQ(negated, 4);
+    EXPECT_EQ(testing::floats_of(y)[0], 1);
+  }
+}
+
 TEST_P(Quantization, NarrowFloatsAreRoundedOnce) {
   const QuantizationParameters p{cast(floats(context_, {0.1f}), kFloat16),
                                  integers({-100}, {1}, kInt8), 0, 0};

@@ -169,13 +169,14 @@ TEST_P(VariableProgram, InputsWhoseSizeIsAFormulaFitTheVariables) {
       compile_tensors(context_, {{x, pairs}}, {{add(sum(x, {0}), sum(pairs, {0}))}});
   const Ref<TensorRun> run = make_ref<TensorRun>(context_, program);
   run->set_input(1, full(context_, kFloat32, {6}, 10));
-  EXPECT_THROW(run->execute(), Error);  // what is N?
+  EXPECT_THROW(run->execute(), Error);  // x is not there
   EXPECT_EQ(this->run(*run, {full(context_, kFloat32, {3}, 1)}), Floats{63});
-  // Whether the variables had their values before or get them after.
-  for (const int64_t size : {5, 7, 8}) {
+  for (const int64_t size : {5, 7, 102}) {
     EXPECT_THROW(run->set_input(1, full(context_, kFloat32, {size}, 10)), Error);
     EXPECT_THROW(run->execute(), Error);
   }
+  run->set_input(1, full(context_, kFloat32, {8}, 10));  // N is 4
+  EXPECT_THROW(run->execute(), Error);                   // x has three elements
   run->set_input(1, full(context_, kFloat32, {6}, 10));
   run->set_input(0, full(context_, kFloat32, {4}, 1));
   EXPECT_THROW(run->execute(), Error);

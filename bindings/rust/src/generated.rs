@@ -3117,7 +3117,7 @@ impl Model {
         Ok(Program::from_raw(out, self.context.clone()))
     }
 
-    /// Inputs in the model's order to outputs in the model's order, in one call: compiles (or finds) a program and runs it.  `outputs` receives `output_count` new tensors.  One program serves all sizes of the model's free dimensions, from 2 up to a bound that grows when a larger size comes; sizes of 0 and 1, and dimensions that an operator must know, get programs by value, and so does a size that comes more than four times in a row.  Inputs of at most 64 integers in at most one axis whose elements decide shapes (those of Reshape, axes, pads, repeats, k) are read before compiling, and programs are found by their elements too.
+    /// Inputs in the model's order to outputs in the model's order, in one call: compiles (or finds) a program and runs it.  `outputs` receives `output_count` new tensors.  One program serves all sizes of the model's free dimensions, from 2 up to a bound that grows when a larger size comes; sizes of 0 and 1, and dimensions that an operator must know, get programs by value, and so do sizes of more than four of the latest 32 runs.  Inputs of at most 64 integers in at most one axis whose elements decide shapes (those of Reshape, axes, pads, repeats, k) are read before compiling, and programs are found by their elements too.
     pub fn run(&self, inputs: &[&Tensor], output_count: usize) -> Result<Vec<Tensor>> {
         let inputs_raw: Vec<_> = inputs.iter().map(|o| o.raw.as_ptr() as *const _).collect();
         let mut outputs = vec![ptr::null_mut(); output_count];
