@@ -31,25 +31,23 @@ struct Room {
 };
 
 // What is tried, one after the other: a table of 2^k rows serves what was there before and one
-// more; what is halved again and again has to be long enough, and is met by what was not halved
+// more; what is sorted is laid out for all that there may be, no more than twice those that there
+// are; what is halved again and again has to be long enough, and is met by what was not halved
 // where it is a multiple.
-constexpr int kLevelMax = 6;
+constexpr int kLevelMax = 7;
 
-Room room_of(int64_t value, bool is_batch, int level) {
+// `most`: the usual greatest value.
+Room room_of(int64_t value, int64_t most, int level) {
   constexpr int64_t kStepMax = 32;  // a detector's coarsest map has a 32nd of the picture's rows
   constexpr int64_t kOctaves = 4;   // as much less as there may be
   const auto bits = static_cast<uint64_t>(value);
   const auto below = static_cast<int64_t>(std::bit_floor(bits));
-  const auto next = static_cast<int64_t>(std::bit_ceil(bits));
-  const int64_t usual = std::max(is_batch ? kBatchMax : kVariableMax, next);
+  const int64_t twice = 2 * below;
   const int64_t step = std::min(value & -value, kStepMax);
-  const Room rooms[kLevelMax + 1] = {{0, usual, 1},
-                                     {0, usual - 1, 1},
-                                     {below / kOctaves, usual, 1},
-                                     {below, usual, 1},
-                                     {below / kOctaves, usual, step},
-                                     {below, next, step},
-                                     {below, next - 1, 1}};
+  const Room rooms[kLevelMax + 1] = {
+      {0, most, 1},         {0, most - 1, 1},     {below / kOctaves, most, 1},
+      {below, most, 1},     {below, twice, 1},    {below / kOctaves, most, step},
+      {below, twice, step}, {below, twice - 1, 1}};
   const Room& room = rooms[level];
   return {std::max(room.min, kVariableMin), std::max(room.max, value), room.step};
 }
@@ -83,7 +81,21 @@ FreeSizes::FreeDims FreeSizes::free_dims(const std::vector<Ints>& shapes,
         dim.is_variable = false;
     }
   }
+  bound(out);
   return out;
+}
+
+// Lengths that grow together (all of a text, and what there was of it before) outgrow a program
+// together.
+void FreeSizes::bound(FreeDims& dims) {
+  int64_t greatest = 0;
+  for (auto& [name, dim] : dims) {
+    const auto next = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(dim.value)));
+    dim.most = std::max(is_batch(dim) ? kBatchMax : kVariableMax, next);
+    if (dim.is_variable && !is_batch(dim)) greatest = std::max(greatest, dim.most);
+  }
+  for (auto& [name, dim] : dims)
+    if (!is_batch(dim) && 2 * dim.most == greatest) dim.most = greatest;
 }
 
 void FreeSizes::learn(const std::vector<Ints>& shapes) {
@@ -127,6 +139,9 @@ FreeSizes::Choice FreeSizes::choose(tiny::Graph& graph, const std::vector<Ints>&
   const FreeDims dims = free_dims(shapes, is_known);
   for (const auto& [name, dim] : dims)
     if (dim.is_variable) out.candidates.insert(name);
+  // As if they were an axis behind the last.
+  for (size_t i = 0; i < is_known.size(); ++i)
+    if (is_known[i]) out.candidates.insert(cat(inputs_[i].name, ".", shapes[i].size()));
   const auto at = found_.find(out.candidates);
   const Found found = at == found_.end() ? Found() : at->second;
   std::map<std::string_view, tiny::Dim> sizes;
@@ -137,8 +152,7 @@ FreeSizes::Choice FreeSizes::choose(tiny::Graph& graph, const std::vector<Ints>&
       continue;
     }
     const auto level = found.levels.find(name);
-    const Room room =
-        room_of(dim.value, is_batch(dim), level == found.levels.end() ? 0 : level->second);
+    const Room room = room_of(dim.value, dim.most, level == found.levels.end() ? 0 : level->second);
     const int64_t least = (room.min + room.step - 1) / room.step, most = room.max / room.step;
     if (least == most) {
       sizes.emplace(name, dim.value);
@@ -220,7 +234,7 @@ FreeSizes::Answer FreeSizes::decide(const FreeDimension& question, const Choice&
   bool is_less = false;
   for (const std::string& name : asked) {
     const FreeDim& dim = dims.at(name);
-    const auto room = [&](int level) { return room_of(dim.value, is_batch(dim), level); };
+    const auto room = [&](int level) { return room_of(dim.value, dim.most, level); };
     int& level = found.levels[name];
     const Room before = room(level);
     while (level < kLevelMax && room(level) == before) ++level;

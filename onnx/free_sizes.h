@@ -28,7 +28,7 @@ class FreeSizes {
   static constexpr int64_t kFree = -1;
   // The shapes that a program is for.
   struct Choice {
-    std::set<std::string> candidates;  // what may be Variables
+    std::set<std::string> candidates;  // what may be Variables, and whose elements are known
     std::vector<UOp> variables;
     std::vector<std::string> names;  // of the dimensions that the variables are, or have as a step
     std::vector<Shape> shapes;
@@ -75,6 +75,7 @@ class FreeSizes {
   // The value of a free dimension that an input's shape gives.
   struct FreeDim {
     int64_t value = 0;
+    int64_t most = 0;  // the greatest value of its Variable, unless it is to be less
     bool is_variable = true;
     bool is_first = true;  // it is the first axis wherever it stands
     size_t axes = 0;       // of the input with the most of them that it stands in
@@ -82,6 +83,7 @@ class FreeSizes {
   using FreeDims = std::map<std::string, FreeDim>;
 
   static bool is_batch(const FreeDim& dim);
+  static void bound(FreeDims& dims);
   std::string name_of(size_t input, size_t axis) const;
   FreeDims free_dims(const std::vector<Ints>& shapes, const std::vector<bool>& is_known) const;
   bool holds(const std::string& name, const Relation& relation, const FreeDims& dims) const;

@@ -318,15 +318,24 @@ Ref<const ModelProgram> LoadedModel::program_for(const std::vector<Ints>& shapes
   if (decisions.empty() && latest_.add(key)) {
     check_shapes(shapes);
     free_.learn(shapes);
+    hosts_.learn(known);
   }
   if (Ref<const ModelProgram> found = find_program(key, false, true)) return found;
   if (latest_.repeats() > kRepeatsMax) return exact_program(shapes, known, &decisions);
   if (Ref<const ModelProgram> found = find_program(key, true, true)) return found;
+  if (Known told = known; decisions.empty() && hosts_.forget(told))
+    if (Ref<const ModelProgram> finding = finding_program(shapes, told)) return finding;
   std::optional<FreeSizes::Choice> failed;
   if (auto made = symbolic_program(shapes, known, decisions, failed)) return made;
   Ref<const ModelProgram> program = exact_program(shapes, known, &decisions);
   if (failed) free_.make_numbers(*failed);
   return program;
+}
+
+// Whether another program would not do either.
+bool LoadedModel::is_final(const Error& e) const {
+  return e.status() == Status::OutOfMemory || e.status() == Status::Cancelled ||
+         (e.status() == Status::Internal && context_->flags().spec != 0);
 }
 
 // Null if no dimension can be a variable; `failed` is then the choice with which something went
@@ -351,9 +360,7 @@ Ref<const ModelProgram> LoadedModel::symbolic_program(const std::vector<Ints>& s
       if (answer == FreeSizes::Answer::None) throw;
       if (answer == FreeSizes::Answer::Later) return {};
     } catch (const Error& e) {
-      const bool is_final = e.status() == Status::OutOfMemory || e.status() == Status::Cancelled ||
-                            (e.status() == Status::Internal && context_->flags().spec != 0);
-      if (is_final) throw;
+      if (is_final(e)) throw;
       if (choice.has_relations) {
         free_.drop_relations();
         continue;
@@ -363,6 +370,24 @@ Ref<const ModelProgram> LoadedModel::symbolic_program(const std::vector<Ints>& s
       return {};
     }
   }
+}
+
+// One that is told these elements and finds the others in its runs; null if there is none that asks
+// nothing.
+Ref<const ModelProgram> LoadedModel::finding_program(const std::vector<Ints>& shapes,
+                                                     const Known& told) {
+  const std::vector<Decision> none;
+  try {
+    Ref<const ModelProgram> program = find_program({shapes, texts_of(told, &none)}, true, true);
+    std::optional<FreeSizes::Choice> failed;
+    if (!program) program = symbolic_program(shapes, told, none, failed);
+    if (!program) program = exact_program(shapes, told, &none);
+    if (!program->question) return program;
+  } catch (const Error& e) {
+    if (is_final(e)) throw;
+  }
+  hosts_.tell_all();
+  return {};
 }
 
 std::vector<Ref<const TensorProgram>> LoadedModel::programs() const {

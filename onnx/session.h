@@ -20,6 +20,7 @@
 
 #include "base/ref.h"
 #include "onnx/free_sizes.h"
+#include "onnx/host_elements.h"
 #include "onnx/import/import.h"
 #include "onnx/model.h"
 #include "onnx/model_value.h"
@@ -210,6 +211,8 @@ class LoadedModel : public RefCounted {
   Ref<const ModelProgram> symbolic_program(const std::vector<Ints>& shapes, const Known& known,
                                            const std::vector<Decision>& decisions,
                                            std::optional<FreeSizes::Choice>& failed);
+  bool is_final(const Error& e) const;
+  Ref<const ModelProgram> finding_program(const std::vector<Ints>& shapes, const Known& told);
 
   Ref<Context> context_;
   Model model_;
@@ -229,6 +232,7 @@ class LoadedModel : public RefCounted {
   Idle idle_;
   std::vector<DType> dtypes_;  // of the inputs, once run() has asked
   FreeSizes free_;
+  HostElements hosts_;
   Latest latest_;
   Ref<ExecutionCount> executions_ = make_ref<ExecutionCount>();
 };

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "onnx/import/functions.h"
+#include "onnx/import/import.h"
 #include "onnx/import/table.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
@@ -314,11 +315,15 @@ Tensors import_group_query_attention(Call& c) {
   const int64_t count = heads_of(c), groups = heads_of(c, "kv_num_heads");
   Heads heads = grouped_heads(c, count, groups);
   const tiny::Dim batch = heads.q.shape()[0], queries = heads.q.shape()[1];
-  const tiny::Dim total_max = c.size(6);
-  const Tensor total = reshape(cast(c.in(5), kInt64), {batch}) + number_int(c, 1);
   const tiny::Dim kept = c.has(3) ? size_of(c.in(3), 2) : tiny::Dim(0);
+  const Shape total_sizes = c.sizes(6, [&](size_t, const Tensor& count) {
+    return c.importer().computed_size(count, kept + queries, c.node());
+  });
+  c.check(total_sizes.size() == 1, "input 6 has ", total_sizes.size(), " elements");
+  const tiny::Dim& total_max = total_sizes.front();
+  const Tensor total = reshape(cast(c.in(5), kInt64), {batch}) + number_int(c, 1);
   // All of the sequence is here; sequences that are shorter are filled up behind.
-  const bool is_first = decide_equal(queries, total_max);
+  const bool is_first = !c.importer().is_computed(total_max) && decide_equal(queries, total_max);
   const Tensor zero = full(c.context(), kInt64, {batch}, 0);
   const Tensor start = is_first ? zero : maximum(total - size_tensor(c.context(), queries), zero);
   if (c.flag("do_rotary", false)) {

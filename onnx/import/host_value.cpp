@@ -83,6 +83,7 @@ struct AsExpressions {
     for (size_t i = 0; i < count; ++i)
       if (!src[i]) return {};
     UOp e = narrow(op, result, {src, count});
+    if (!e && count == 2 && result == kInt64) e = divided(op, src[0], src[1]);
     if (!e) e = elementwise(op, {src, src + count}, result);
     if (e.is_const() || e.dtype().is_float()) return e;
     if (e.dtype() == kInt64) e = tiny::Dim(e).uop(e.graph());  // sums in one form
@@ -105,6 +106,18 @@ struct AsExpressions {
     return is_cast && bounds(e) == bounds(e.src(0)) ? UOp(e.src(0)) : UOp();
   }
 
+  // A quotient in the form that sizes have, and a rest as what it leaves, so that equal ones are
+  // one expression; of what is not negative both kinds of division are one.  Null for anything
+  // else.
+  static UOp divided(Op op, const UOp& a, const UOp& b) {
+    const bool is_trunc = op == Op::TruncDiv || op == Op::TruncMod;
+    const bool is_floor = op == Op::FloorDiv || op == Op::FloorMod;
+    if (!(is_trunc || is_floor) || !b.is_const() || b.const_int() <= 0) return {};
+    if (is_trunc && !prove_nonnegative(a)) return {};
+    const tiny::Dim from(a), by(b.const_int()), quotient = floor_div(from, by);
+    const bool is_rest = op == Op::TruncMod || op == Op::FloorMod;
+    return (is_rest ? from - quotient * by : quotient).uop(a.graph());
+  }
   // Integers of fewer bits are computed as int64, which sizes are, where nothing wraps; null
   // elsewhere.
   static UOp narrow(Op op, DType result, std::span<const UOp> src) {
@@ -115,7 +128,8 @@ struct AsExpressions {
     }
     if (op == Op::Cast) return cast(tiny::Dim(wide[0]).uop(wide[0].graph()), result);
     if (!result.is_int()) return elementwise(op, wide, result);
-    const UOp e = elementwise(op, wide, kInt64);
+    UOp e = wide.size() == 2 ? divided(op, wide[0], wide[1]) : UOp();
+    if (!e) e = elementwise(op, wide, kInt64);
     const UOp made = cast(tiny::Dim(e).uop(e.graph()), result);
     return bounds(made) == bounds(e) ? made : UOp();
   }

@@ -82,6 +82,50 @@ Dim operator*(const Dim& a, const Dim& b) {
   return Dim(mul(a.uop(g), b.uop(g)));
 }
 
+namespace {
+
+// The term of the most factors, of these the first in the order of atoms: that of a product is the
+// product of its operands'.  Without an atom it is the constant.
+AffineTerm leading(const Affine& sum) {
+  AffineTerm out{{}, sum.constant};
+  size_t most = 0;
+  for (const AffineTerm& term : sum.terms) {
+    const size_t count = factors(term.atom).size();
+    if (count < most || (count == most && !stands_before(term.atom, out.atom))) continue;
+    most = count;
+    out = term;
+  }
+  return out;
+}
+
+// a / b by long division, if nothing is left.
+std::optional<Affine> divided(Affine a, const Affine& b) {
+  constexpr int kStepsMax = 64;
+  const AffineTerm by = leading(b);
+  Affine quotient;
+  for (int step = 0; a != Affine(); ++step) {
+    const AffineTerm of = leading(a);
+    if (step == kStepsMax || of.coefficient % by.coefficient != 0) return std::nullopt;
+    Affine part{of.coefficient / by.coefficient, {}};
+    if (of.atom) {
+      const auto rest =
+          by.atom ? factors_without(of.atom, by.atom) : std::optional(factors(of.atom));
+      if (!rest) return std::nullopt;
+      if (!rest->empty()) part = {0, {{product_atom(*rest), part.constant}}};
+    } else if (by.atom) {
+      return std::nullopt;
+    }
+    auto sum = add_scaled(quotient, part, 1), left = multiplied(b, part);
+    if (left) left = add_scaled(a, *left, -1);
+    if (!sum || !left) return std::nullopt;
+    quotient = std::move(*sum);
+    a = std::move(*left);
+  }
+  return quotient;
+}
+
+}  // namespace
+
 std::optional<Dim> divide_exactly(const Dim& a, const Dim& b) {
   if (b.is(1)) return a;
   if (a == b) return Dim(1);
@@ -95,33 +139,9 @@ std::optional<Dim> divide_exactly(const Dim& a, const Dim& b) {
   const std::optional<Affine> of = affine(a.uop(g));
   const std::optional<Affine> by = affine(b.uop(g));
   if (!of || !by) return std::nullopt;
-  // k * b is b's terms, each k times.
-  if (!by->terms.empty() && of->terms.size() == by->terms.size()) {
-    const int64_t k = of->terms[0].coefficient / by->terms[0].coefficient;
-    if (const auto same = scaled(*by, k); same && *same == *of) return Dim(k);
-  }
-  if (by->terms.size() > 1 || (by->terms.size() == 1 && by->constant != 0)) return std::nullopt;
-  const int64_t divisor = by->terms.empty() ? by->constant : by->terms[0].coefficient;
-  Affine quotient;
-  if (by->terms.empty() && of->constant % divisor == 0)
-    quotient.constant = of->constant / divisor;
-  else if (of->constant != 0)
-    return std::nullopt;
-  for (const AffineTerm& term : of->terms) {
-    if (term.coefficient % divisor != 0) return std::nullopt;
-    const int64_t k = term.coefficient / divisor;
-    if (by->terms.empty()) {
-      quotient.terms.push_back({term.atom, k});
-      continue;
-    }
-    const auto rest = factors_without(term.atom, by->terms[0].atom);
-    if (!rest) return std::nullopt;
-    if (rest->empty())
-      quotient.constant += k;
-    else
-      quotient.terms.push_back({product_atom(*rest), k});
-  }
-  return Dim(to_uop(g, quotient));
+  const std::optional<Affine> quotient = divided(*of, *by);
+  if (!quotient) return std::nullopt;
+  return Dim(to_uop(g, *quotient));
 }
 
 Dim floor_div(const Dim& a, const Dim& b) {
@@ -131,6 +151,7 @@ Dim floor_div(const Dim& a, const Dim& b) {
   if (b.is_const() && b.value() > 1)
     if (const auto sum = affine(a.expression())) {
       BoundsCache cache;
+      if (in_range(*sum, {b.value(), {}}, {}, cache)) return 0;
       return Dim(to_uop(g, quotient(*sum, b.value(), {}, cache)));
     }
   return Dim(floor_div(a.uop(g), b.uop(g)));

@@ -21,14 +21,20 @@ constexpr int64_t kSizeMax = 65536;
 // Pictures as rows of channels, one for each pixel.
 struct Pixels {
   Tensor rows;  // [batch * height * width, channels]
-  int64_t height, width;
+  Dim height, width;
 };
+
+// A size as numbers like these.
+Tensor size_like(const Tensor& like, const Dim& size) {
+  if (size.is_const()) return number(like, static_cast<double>(size.value()));
+  return cast(size_tensor(like.context_ref(), size), like.dtype());
+}
 
 Pixels pixels_of(const Tensor& x, const char* what) {
   require(x.rank() == 4, Status::Shape, what, " of shape ", x.shape(),
           "; it takes [batch, channels, height, width]");
-  const int64_t height = x.shape()[2].value(), width = x.shape()[3].value();
-  require(height > 0 && width > 0, Status::Shape, what, " of pictures without pixels");
+  const Dim height = x.shape()[2], width = x.shape()[3];
+  require(!height.is(0) && !width.is(0), Status::Shape, what, " of pictures without pixels");
   return {reshape(permute(x, {0, 2, 3, 1}), {-1, x.shape()[1]}), height, width};
 }
 
@@ -52,14 +58,22 @@ void check_size(const Ints& size, const char* what) {
       "; wanted two numbers from 1 to ", kSizeMax);
 }
 
+// Places along an axis of n pixels: whether they are inside, and those nearest to them that are.
+Tensor is_inside(const Tensor& at, const Dim& n) {
+  return bit_and(greater_equal(at, number(at, 0)), less_equal(at, size_like(at, n - 1)));
+}
+Tensor nearest_inside(const Tensor& at, const Dim& n) {
+  return minimum(maximum(at, number(at, 0)), size_like(at, n - 1));
+}
+
 // The pixels of picture `batch` at whole-numbered places, [.., channels].
 Tensor pixel(const Pixels& p, const Tensor& batch, const Tensor& y, const Tensor& x) {
-  const auto within = [](const Tensor& at, int64_t n) {
-    const Tensor low = maximum(at, number(at, 0));
-    return cast(minimum(low, number(at, static_cast<double>(n - 1))), kInt64);
+  const Tensor first = batch * size_tensor(batch.context_ref(), p.height * p.width);
+  const Tensor across = size_tensor(batch.context_ref(), p.width);
+  const auto place = [](const Tensor& at, const Dim& n) {
+    return cast(nearest_inside(at, n), kInt64);
   };
-  const Tensor first = batch * number_int(batch, p.height * p.width);
-  const Tensor at = first + within(y, p.height) * number_int(batch, p.width) + within(x, p.width);
+  const Tensor at = first + place(y, p.height) * across + place(x, p.width);
   return gather(p.rows, at, 0);
 }
 
@@ -71,25 +85,22 @@ struct Neighbour {
 using Neighbours = std::vector<Neighbour>;
 
 // Both; what lies outside of the picture weighs nothing.
-Neighbours neighbours_inside(const Tensor& place, int64_t n) {
+Neighbours neighbours_inside(const Tensor& place, const Dim& n) {
   const Tensor low = floor(place);
   const Tensor high = low + number(place, 1);
   const Tensor share = place - low;
   const auto inside = [&](const Tensor& at, const Tensor& weight) {
-    const Tensor is_inside = bit_and(greater_equal(at, number(at, 0)),
-                                     less_equal(at, number(at, static_cast<double>(n - 1))));
-    return where(is_inside, weight, number(weight, 0));
+    return where(is_inside(at, n), weight, number(weight, 0));
   };
   return {{low, inside(low, number(place, 1) - share)}, {high, inside(high, share)}};
 }
 
 // Both; a place less than a pixel outside has the outermost, one further outside none.
-Neighbours neighbours_at_border(const Tensor& place, int64_t n) {
+Neighbours neighbours_at_border(const Tensor& place, const Dim& n) {
   const auto value = [&](double v) { return number(place, v); };
-  const auto last = static_cast<double>(n - 1);
   const Tensor is_near =
-      bit_and(greater_equal(place, value(-1)), less_equal(place, value(last + 1)));
-  const Tensor clamped = minimum(maximum(place, value(0)), value(last));
+      bit_and(greater_equal(place, value(-1)), less_equal(place, size_like(place, n)));
+  const Tensor clamped = nearest_inside(place, n);
   const Tensor low = floor(clamped);
   const Tensor share = clamped - low;
   return {{low, where(is_near, value(1) - share, value(0))},
@@ -145,6 +156,12 @@ AxisPlaces given_places(const Extent& of, int64_t size, int64_t places) {
           {}};
 }
 
+// Neighbouring places are more than half a pixel apart.
+Dim most_places(const Dim& pixels) {
+  constexpr int64_t kOutside = 4;  // at both ends, and those that rounding adds
+  return (pixels + kOutside) * 2;
+}
+
 // Elements with as many places as they have pixels, rounded up: those in the picture, or less than
 // a pixel outside, are from `low` on.
 struct PixelPlaces {
@@ -152,7 +169,7 @@ struct PixelPlaces {
   Tensor step, grid;  // [regions, 1]
   Tensor most;        // of all elements
 };
-PixelPlaces pixel_places(const Extent& of, int64_t size, int64_t pixels, int64_t most) {
+PixelPlaces pixel_places(const Extent& of, int64_t size, const Dim& pixels) {
   const Tensor zero = number(of.begin, 0), one = number(of.begin, 1), half = number(of.begin, 0.5);
   const Tensor bin = unsqueeze(of.length / number(of.begin, static_cast<double>(size)), {1});
   PixelPlaces out;
@@ -160,23 +177,14 @@ PixelPlaces pixel_places(const Extent& of, int64_t size, int64_t pixels, int64_t
   out.step = where(less(zero, out.grid), bin / maximum(out.grid, one), one);
   const Tensor part = positions(bin.context_ref(), bin.dtype(), size, 1, 2);
   out.begin = unsqueeze(of.begin, {1}) + part * bin;
-  const auto index_of = [&](double place) {
-    return (number(bin, place) - out.begin) / out.step - half;
-  };
-  out.low = maximum(floor(index_of(-1)), zero);
-  const Tensor high = minimum(ceil(index_of(static_cast<double>(pixels))), out.grid - one);
+  const auto index_of = [&](const Tensor& place) { return (place - out.begin) / out.step - half; };
+  out.low = maximum(floor(index_of(number(bin, -1))), zero);
+  const Tensor high = minimum(ceil(index_of(size_like(bin, pixels))), out.grid - one);
   const Tensor count = max(high - out.low + one, {0, 1});
   // Also of what is no number there is a place.
-  out.most =
-      cast(where(less(one, count), minimum(count, number(count, static_cast<double>(most))), one),
-           kInt64);
+  out.most = cast(
+      where(less(one, count), minimum(count, size_like(count, most_places(pixels))), one), kInt64);
   return out;
-}
-
-// Neighbouring places are more than half a pixel apart.
-int64_t most_places(int64_t pixels) {
-  constexpr int64_t kOutside = 4;  // at both ends, and those that rounding adds
-  return 2 * (pixels + kOutside);
 }
 
 AxisPlaces counted_places(const PixelPlaces& of, int64_t size, const Dim& places) {
@@ -198,8 +206,8 @@ RoiPlaces roi_places(const Tensor& x, const Tensor& regions, const RoiAlignOptio
   RoiPlaces out;
   out.most_y = most_places(pixels.height);
   out.most_x = most_places(pixels.width);
-  out.y = pixel_places(extent_of(regions, 1, o), o.size[0], pixels.height, out.most_y).most;
-  out.x = pixel_places(extent_of(regions, 0, o), o.size[1], pixels.width, out.most_x).most;
+  out.y = pixel_places(extent_of(regions, 1, o), o.size[0], pixels.height).most;
+  out.x = pixel_places(extent_of(regions, 0, o), o.size[1], pixels.width).most;
   return out;
 }
 
@@ -216,11 +224,10 @@ Tensor roi_align(const Tensor& x, const Tensor& regions, const Tensor& batch,
           "roi_align with ", o.sampling, " places for each element",
           o.is_max ? ", of which the greatest is wanted" : "");
   const Dim count = regions.shape()[0];
-  const auto along = [&](int64_t first, size_t axis, int64_t n) {
+  const auto along = [&](int64_t first, size_t axis, const Dim& n) {
     const Extent extent = extent_of(regions, first, o);
     if (is_given) return given_places(extent, o.size[axis], o.sampling);
-    return counted_places(pixel_places(extent, o.size[axis], n, most_places(n)), o.size[axis],
-                          o.places[axis]);
+    return counted_places(pixel_places(extent, o.size[axis], n), o.size[axis], o.places[axis]);
   };
   const AxisPlaces rows = along(1, 0, pixels.height), columns = along(0, 1, pixels.width);
   Neighbours ys = neighbours_at_border(unsqueeze(rows.at, {2}), pixels.height);
@@ -283,20 +290,16 @@ Tensor crop_and_resize(const Tensor& x, const Tensor& regions, const Tensor& bat
   require(regions.rank() == 2 && regions.shape()[1].value() == 4 && batch.rank() == 1,
           Status::Shape, "crop_and_resize of regions ", regions.shape(), " in pictures ",
           batch.shape(), "; it takes [regions, 4] and [regions]");
-  const auto places = [&](int64_t first, int64_t count, int64_t n) {
+  const auto places = [&](int64_t first, int64_t count, const Dim& n) {
     const Tensor begin = unsqueeze(column(regions, first), {1});
     const Tensor end = unsqueeze(column(regions, first + 2), {1});
-    const Tensor last = number(begin, static_cast<double>(n - 1));
+    const Tensor last = size_like(begin, n - 1);
     if (count == 1) return (begin + end) * number(begin, 0.5) * last;
     const Tensor step = (end - begin) * last / number(begin, static_cast<double>(count - 1));
     return begin * last + positions(x.context_ref(), regions.dtype(), count, 1, 2) * step;
   };
   const Tensor y = unsqueeze(places(0, size[0], pixels.height), {2});
   const Tensor xs = unsqueeze(places(1, size[1], pixels.width), {1});
-  const auto inside = [](const Tensor& at, int64_t n) {
-    return bit_and(greater_equal(at, number(at, 0)),
-                   less_equal(at, number(at, static_cast<double>(n - 1))));
-  };
   const Tensor picture = reshape(cast(batch, kInt64), {batch.shape()[0], 1, 1});
   Tensor all;
   if (is_nearest) {
@@ -307,8 +310,8 @@ Tensor crop_and_resize(const Tensor& x, const Tensor& regions, const Tensor& bat
                                        neighbours_at_border(xs, pixels.width)))
       all = all ? all + part : part;
   }
-  const Tensor is_inside = bit_and(inside(y, pixels.height), inside(xs, pixels.width));
-  const Tensor chosen = where(unsqueeze(is_inside, {3}), all, number(all, outside));
+  const Tensor is_within = bit_and(is_inside(y, pixels.height), is_inside(xs, pixels.width));
+  const Tensor chosen = where(unsqueeze(is_within, {3}), all, number(all, outside));
   return cast(permute(chosen, {0, 3, 1, 2}), x.dtype());
 }
 

@@ -20,7 +20,7 @@ struct RoiAlignOptions {
 // how many any regions could have.
 struct RoiPlaces {
   Tensor y, x;
-  int64_t most_y = 0, most_x = 0;
+  Dim most_y, most_x;
 };
 RoiPlaces roi_places(const Tensor& x, const Tensor& regions, const RoiAlignOptions& options);
 

@@ -94,12 +94,13 @@ TEST(FreeSizes, SizesComeNearerBeforeTheyAreNumbers) {
   EXPECT_EQ(runs.ask({"L"}), FreeSizes::Answer::Later);  // they may be the only ones
   for (const auto& [text, least, most] :
        {std::tuple("[L]", 2, 255), std::tuple("[L]", 4, 256), std::tuple("[L]", 16, 256),
-        std::tuple("[4*L/4]", 1, 64), std::tuple("[4*L/4]", 4, 8), std::tuple("[L]", 16, 31)}) {
+        std::tuple("[L]", 16, 32), std::tuple("[4*L/4]", 1, 64), std::tuple("[4*L/4]", 4, 8),
+        std::tuple("[L]", 16, 31)}) {
     EXPECT_EQ(runs.asked({"L", "L/4"}), text);
     EXPECT_EQ(runs.ranges(), (Ranges{{least, most}}));
   }
   runs.shapes({{32}});
-  EXPECT_EQ(runs.ranges(), (Ranges{}));  // no other size is left
+  EXPECT_EQ(runs.ranges(), (Ranges{{32, 63}}));
   // Other sizes begin anew, until too many went wrong.
   for (const int64_t odd : {33, 35, 37}) {
     EXPECT_EQ(runs.shapes({{odd}}), "[L]");
@@ -132,6 +133,25 @@ TEST(FreeSizes, WhatDoesNotLastIsANumberInTheEnd) {
   }
   EXPECT_EQ(runs.shapes({{8}, {9}}), "[N][M]");
   runs.ask_on({"M", "N", "M/8", "N/8"}, "[8][9]");
+}
+
+TEST(FreeSizes, LengthsOutgrowAProgramTogether) {
+  Runs runs({floats_of("past", {"P", "H"}), floats_of("mask", {"T"})});
+  using Ranges = std::vector<Ints>;
+  runs.shapes({{511, 7}, {512}});
+  EXPECT_EQ(runs.ranges(), (Ranges{{2, 512}, {2, 512}, {2, 512}}));
+  runs.shapes({{512, 7}, {513}});
+  EXPECT_EQ(runs.ranges(), (Ranges{{2, 256}, {2, 1024}, {2, 1024}}));
+}
+
+TEST(FreeSizes, WhereElementsAreFoundOthersAreAsked) {
+  FreeSizes free({floats_of("x", {"L"}), floats_of("n", {""})});
+  const Ref<Context> context = new_context("interp");
+  const std::vector<Ints> shapes{{8}, {1}};
+  const FreeSizes::Choice told = free.choose(context->graph(), shapes, {false, true});
+  for (int i = 0; i < 9; ++i) free.decide(FreeDimension("?", {"L"}), told, shapes);
+  EXPECT_EQ(to_string(free.choose(context->graph(), shapes, {false, true}).shapes[0]), "[8]");
+  EXPECT_EQ(to_string(free.choose(context->graph(), shapes, {false, false}).shapes[0]), "[L]");
 }
 
 TEST(FreeSizes, OthersVariablesAreNotDecided) {

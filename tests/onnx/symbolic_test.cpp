@@ -7,6 +7,7 @@
 #include "onnx/reader.h"
 #include "tensor/create.h"
 #include "tests/onnx/running.h"
+#include "tests/onnx/shared_programs.h"
 #include "tests/support/context.h"
 #include "tests/support/failure.h"
 
@@ -15,6 +16,7 @@ namespace {
 
 using testing::difference;
 using testing::dim;
+using testing::expect_same;
 using testing::float_tensor;
 using testing::floats;
 using testing::host_tensor;
@@ -27,62 +29,19 @@ using testing::kInt64Type;
 using testing::load;
 using testing::Message;
 using testing::node;
+using testing::random_tensor;
 using testing::run_once;
 using testing::text_attribute;
 using testing::Tolerance;
 using testing::typed_graph;
+using testing::weight;
 using testing::with;
 using tiny::testing::expect_failure;
 using tiny::testing::failure_of;
 using tiny::testing::new_context;
 
-Message weight(const std::string& name, const Ints& dims) {
-  int64_t count = 1;
-  for (int64_t d : dims) count *= d;
-  std::mt19937 random(static_cast<uint32_t>(count));
-  std::vector<float> values;
-  for (int64_t i = 0; i < count; ++i)
-    values.push_back(std::normal_distribution<float>(0, 0.3f)(random));
-  return float_tensor(name, dims, values);
-}
-
-Tensor random_tensor(const Ref<Context>& context, const Ints& shape) {
-  int64_t count = 1;
-  for (int64_t d : shape) count *= d;
-  std::mt19937 random(static_cast<uint32_t>(count));
-  std::vector<float> values;
-  for (int64_t i = 0; i < count; ++i) values.push_back(std::normal_distribution<float>()(random));
-  return from_data(context, kFloat32, shape, values.data(), count * 4);
-}
-
 // Where sums of some hundred products are made in tiles (docs/semantics.md).
 constexpr Tolerance kOfTiles{1e-4, 2e-4};
-
-// Runs the model for every list of shapes, once shared and once with a program of its own, on two
-// devices, and says how many programs the shared runs made.
-void expect_same(const Message& graph, const std::vector<std::vector<Ints>>& cases, size_t programs,
-                 const Tolerance& tolerance = {1e-4, 1e-5}) {
-  for (const char* device : {"cpu", "interp"}) {
-    SCOPED_TRACE(device);
-    const Ref<Context> context = new_context(device);
-    const Ref<LoadedModel> shared = load(context, graph);
-    const Ref<LoadedModel> apart = load(context, graph);
-    for (const std::vector<Ints>& shapes : cases) {
-      SCOPED_TRACE(std::string(list_text(shapes[0])));
-      std::vector<Tensor> inputs;
-      for (const Ints& shape : shapes) inputs.push_back(random_tensor(context, shape));
-      const std::vector<Tensor> got = shared->run(inputs);
-      const std::vector<HostTensor> want = run_once(context, apart->compile(shapes), inputs);
-      ASSERT_EQ(got.size(), want.size());
-      for (size_t i = 0; i < got.size(); ++i)
-        EXPECT_EQ(difference(host_tensor(got[i]), want[i], tolerance), "");
-    }
-    EXPECT_EQ(shared->programs().size(), programs);
-    EXPECT_TRUE(std::ranges::any_of(shared->programs(), [](const Ref<const TensorProgram>& p) {
-      return !p->variables.empty();
-    }));
-  }
-}
 
 // Sizes around a tile of lanes, a tile of registers, and the greatest.
 std::vector<std::vector<Ints>> sized(const std::function<std::vector<Ints>(int64_t)>& shapes) {

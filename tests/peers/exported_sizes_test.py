@@ -212,8 +212,35 @@ def slices_sorts_and_pictures_of_what_was_found():
     check(pictures, ([0], [0]), *((numbers(rows, 4, 6, 6), (torch.arange(rows) % 2)) for rows in (5, 7)))
 
 
+def quotients_of_sizes():
+    def windows(x):
+        more = (7 - x.shape[2] % 7) % 7
+        wide = functional.pad(x, (0, more))
+        return wide.view(1, 3, wide.shape[2] // 7, 7).softmax(-1)
+
+    def table(x):
+        rows = torch.linspace(-1, 1, 98).reshape(1, 2, 7, 7)
+        return functional.interpolate(rows, size=(x.shape[2] // 8, x.shape[3] // 8), mode="bicubic") + functional.avg_pool2d(x, 8)[:, :2]
+
+    def filled_up(x):
+        half = functional.max_pool2d(x, 2)
+        up = functional.interpolate(functional.max_pool2d(half, 2), scale_factor=2.0)
+        more = half.shape[3] - up.shape[3]
+        return half[:, :, : up.shape[2]] + functional.pad(up, (more // 2, more - more // 2))
+
+    def shifted(x):
+        rows = x @ torch.cat([x, x], 1).transpose(1, 2)
+        wide = functional.pad(rows, (1, 0)).view(1, -1, x.shape[1])
+        return wide[:, 1:].reshape(1, x.shape[1], -1)[:, :, : x.shape[1]]
+
+    check(windows, ([2],), *((numbers(1, 3, length),) for length in (20, 21, 40, 9)))
+    for module in (table, filled_up):
+        check(module, ([2, 3],), *((numbers(1, 3, *size),) for size in ((64, 48), (70, 50), (33, 47))))
+    check(shifted, ([1],), *((numbers(1, length, 4),) for length in (9, 12, 33)))
+
+
 TESTS = (detection_heads, beams_in_a_loop, masks_that_are_kept, lengths_are_regulated, padding_to_a_multiple, positions_are_sliced,
-         sequences_are_packed_by_lengths, tokens_go_to_experts, groups_of_equal_ids, slices_sorts_and_pictures_of_what_was_found)  # fmt: skip
+         sequences_are_packed_by_lengths, tokens_go_to_experts, groups_of_equal_ids, slices_sorts_and_pictures_of_what_was_found, quotients_of_sizes)  # fmt: skip
 
 if __name__ == "__main__":
     torch.manual_seed(0)
