@@ -44,7 +44,6 @@ struct LinearPass {
   const char* name;
   void (*run)(LinearProgram&);
   For applies;
-  const char* why_here;
 
   bool is_for(const LinearProgram& program, const Target& target) const {
     switch (applies) {
@@ -58,24 +57,26 @@ struct LinearPass {
   }
 };
 constexpr LinearPass kLinearPasses[] = {
-    {"form_sub", form_sub, For::All, "before merge_equal, which finds equal differences"},
-    {"mask_factors", mask_factors, For::OneThread,
-     "before form_fma, for which a product must be what is added"},
-    {"form_fma", form_fma, For::All, "after every rewrite that could change who reads a product"},
-    {"overlap", overlap_steps, For::OneThread,
-     "before merge_equal, which finds what loops that were joined share"},
-    {"sum_in_parts", sum_in_parts, For::OneThread,
-     "after overlap, which joins loops that are alike"},
-    {"run_copies_ahead", run_copies_ahead, For::Groups,
-     "before merge_barriers, which must see those that are left"},
-    {"merge_barriers", merge_barriers, For::Groups,
-     "before merge_equal, which takes no load past a barrier"},
-    {"order_products", order_products, For::Groups,
-     "after merge_barriers: before each that is left memory is fenced"},
-    {"merge_equal", merge_equal, For::All,
-     "after form_fma: a product with two readers would not be fused"},
-    {"remove_dead", remove_dead, For::All,
-     "last: the passes before leave products that nobody reads"},
+    // Before merge_equal, which finds equal differences.
+    {"form_sub", form_sub, For::All},
+    // Before form_fma, for which a product must be what is added.
+    {"mask_factors", mask_factors, For::OneThread},
+    // After every rewrite that could change who reads a product.
+    {"form_fma", form_fma, For::All},
+    // Before merge_equal, which finds what loops that were joined share.
+    {"overlap", overlap_steps, For::OneThread},
+    // After overlap, which joins loops that are alike.
+    {"sum_in_parts", sum_in_parts, For::OneThread},
+    // Before merge_barriers, which must see those that are left.
+    {"run_copies_ahead", run_copies_ahead, For::Groups},
+    // Before merge_equal, which takes no load past a barrier.
+    {"merge_barriers", merge_barriers, For::Groups},
+    // After merge_barriers: before each that is left memory is fenced.
+    {"order_products", order_products, For::Groups},
+    // After form_fma: a product with two readers would not be fused.
+    {"merge_equal", merge_equal, For::All},
+    // Last: the passes before leave products that nobody reads.
+    {"remove_dead", remove_dead, For::All},
 };
 
 // Times the passes and shows what each leaves.

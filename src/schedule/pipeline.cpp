@@ -136,46 +136,45 @@ constexpr auto kPrograms = PassUse::Programs;
 
 // clang-format off
 constexpr GraphPass kGraphPasses[] = {
-  {"drop_aliases", kGraph, kAlways, is_alias_for_gradients, without_aliases, {},
-   "first: no other pass has to look through them"},
-  {"same_loops", kGraph, kAlways, is_result_of_loop, loops_once, {"drop_aliases"},
-   "before results are compared: they are of fewer loops then"},
-  {"same_results", kGraph, kAlways, is_result_of_loop, results_once, {"drop_aliases", "same_loops"},
-   "before results get buffers"},
-  {"onehot_to_gather", kGraph, kAlways, is_reduction, onehot, {},
-   "before outputs get buffers: a mask that is an output too would be read from its buffer, and not be seen"},
-  {"in_own_buffers", kGraph, kPrograms, any_node, own_buffers, {"onehot_to_gather"},
-   "before what depends on which values have memory"},
-  {"drop_requantized", kGraph, kAlways, is_widening, requantized, {},
-   "before scales, which it finds without what stands between them and their product"},
-  {"rewrite_scales", kGraph, kAlways, is_widening, scales, {"drop_requantized"},
-   "before zero points, which then see sums of integers"},
-  {"rewrite_zero_points", kGraph, kAlways, is_widening, zero_points, {"rewrite_scales"},
-   "before constants are computed: corrections are made of constants"},
-  {"sum_in_floats", kGraph, kAlways, is_widening, float_sums, {"rewrite_zero_points"},
-   "after zero points, which look for sums of integers"},
-  {"store_once", kGraph, kPrograms, any_node, store_constants_once,
-   {"rewrite_scales", "rewrite_zero_points", "sum_in_floats"},
-   "just before constants are computed: what it stores is one of them"},
-  {"compute_constants", kGraph, kPrograms, any_node, compute_constants, {"store_once"},
-   "before passes that ask which operands are constants in memory"},
-  {"rewrite_winograd", kGraph, kAlways, is_sum_of_products, winograd, {"compute_constants"},
-   "before packing, which lays transformed filters out"},
-  {"pack_constants", kGraph, kPrograms, any_node, packed, {"compute_constants", "rewrite_winograd"},
-   "after all that decides which constants products read"},
-  {"copy_walked", kGraph, kPrograms, any_node, walked, {"pack_constants"},
-   "after packing: what it has laid out is no longer read where it lies"},
-  {"copy_windowed", kGraph, kAlways, is_reduction, windowed, {"rewrite_winograd", "pack_constants"},
-   "after all that changes what convolutions read"},
-  {"compute_packed", kGraph, kPrograms, any_node, compute_constants,
-   {"rewrite_winograd", "pack_constants", "copy_walked"},
-   "after the passes that say in which order constants are to lie"},
-  {"copy_what_is_stored", kGraph, kPrograms, any_node, stored_outputs, {"in_own_buffers"},
-   "last of the graph: an output that became a constant has memory by now"},
-  {"fuse_products", kKernels, kAlways, any_node, fma_formed, {"rewrite_winograd"},
-   "after all that makes sums and products"},
-  {"split_reductions", kKernels, kAlways, is_reduction, reductions_split, {"fuse_products"},
-   "last: the pieces of a sum are no sum of products that another pass would know"},
+  // First: no other pass has to look through them.
+  {"drop_aliases", kGraph, kAlways, is_alias_for_gradients, without_aliases, {}},
+  // Before results are compared: they are of fewer loops then.
+  {"same_loops", kGraph, kAlways, is_result_of_loop, loops_once, {"drop_aliases"}},
+  // Before results get buffers.
+  {"same_results", kGraph, kAlways, is_result_of_loop, results_once, {"drop_aliases", "same_loops"}},
+  // Before outputs get buffers: a mask that is an output too would be read from its buffer, and not
+  // be seen.
+  {"onehot_to_gather", kGraph, kAlways, is_reduction, onehot, {}},
+  // Before what depends on which values have memory.
+  {"in_own_buffers", kGraph, kPrograms, any_node, own_buffers, {"onehot_to_gather"}},
+  // Before scales, which it finds without what stands between them and their product.
+  {"drop_requantized", kGraph, kAlways, is_widening, requantized, {}},
+  // Before zero points, which then see sums of integers.
+  {"rewrite_scales", kGraph, kAlways, is_widening, scales, {"drop_requantized"}},
+  // Before constants are computed: corrections are made of constants.
+  {"rewrite_zero_points", kGraph, kAlways, is_widening, zero_points, {"rewrite_scales"}},
+  // After zero points, which look for sums of integers.
+  {"sum_in_floats", kGraph, kAlways, is_widening, float_sums, {"rewrite_zero_points"}},
+  // Just before constants are computed: what it stores is one of them.
+  {"store_once", kGraph, kPrograms, any_node, store_constants_once, {"rewrite_scales", "rewrite_zero_points", "sum_in_floats"}},
+  // Before passes that ask which operands are constants in memory.
+  {"compute_constants", kGraph, kPrograms, any_node, compute_constants, {"store_once"}},
+  // Before packing, which lays transformed filters out.
+  {"rewrite_winograd", kGraph, kAlways, is_sum_of_products, winograd, {"compute_constants"}},
+  // After all that decides which constants products read.
+  {"pack_constants", kGraph, kPrograms, any_node, packed, {"compute_constants", "rewrite_winograd"}},
+  // After packing: what it has laid out is no longer read where it lies.
+  {"copy_walked", kGraph, kPrograms, any_node, walked, {"pack_constants"}},
+  // After all that changes what convolutions read.
+  {"copy_windowed", kGraph, kAlways, is_reduction, windowed, {"rewrite_winograd", "pack_constants"}},
+  // After the passes that say in which order constants are to lie.
+  {"compute_packed", kGraph, kPrograms, any_node, compute_constants, {"rewrite_winograd", "pack_constants", "copy_walked"}},
+  // Last of the graph: an output that became a constant has memory by now.
+  {"copy_what_is_stored", kGraph, kPrograms, any_node, stored_outputs, {"in_own_buffers"}},
+  // After all that makes sums and products.
+  {"fuse_products", kKernels, kAlways, any_node, fma_formed, {"rewrite_winograd"}},
+  // Last: the pieces of a sum are no sum of products that another pass would know.
+  {"split_reductions", kKernels, kAlways, is_reduction, reductions_split, {"fuse_products"}},
 };
 // clang-format on
 

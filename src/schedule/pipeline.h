@@ -57,7 +57,6 @@ struct GraphPass {
   bool (*concerns)(const UOp& node);
   ChangedGraph (*run)(std::span<const UOp> roots, const GraphPassContext& context);
   std::array<std::string_view, 3> needs;  // the passes before that it builds on; the rest is empty
-  const char* why_here;
 };
 
 // In the order in which they run.

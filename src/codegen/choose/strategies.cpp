@@ -19,38 +19,37 @@ bool always(const Seen&) {
 }
 
 constexpr Strategy kStrategies[] = {
-    {"elementwise", ComputedBy::OneThread, is_elementwise, propose_elementwise,
-     "what is read once is bound by lanes that lie side by side"},
-    {"contraction", ComputedBy::OneThread, is_contraction, propose_contraction,
-     "sums of products are bound by what is loaded for each: tiles in registers and packed panels, "
-     "sliding windows, or lanes along the sum"},
-    {"computed words", ComputedBy::OneThread, has_computed_words, propose_computed_words,
-     "an operand that is computed on the way (quantised) is so once for all columns, with lanes"},
-    {"staged operand", ComputedBy::OneThread, has_staged_operand, propose_staged_operand,
-     "what is the same for every output is computed once, before its contraction"},
-    {"row tiles", ComputedBy::OneThread, has_rows, propose_row_tiles,
-     "products of products (attention): a tile of rows goes through all of them while it is near"},
-    {"rows", ComputedBy::OneThread, may_have_rows, propose_rows,
-     "several reductions of each row: it is read once, and walked again in the cache"},
-    {"generic", ComputedBy::OneThread, always, propose_generic,
-     "any kernel has lanes, tiles in registers and an order: what fits no form well"},
-    {"elements", ComputedBy::Groups, always, propose_group_elements,
-     "any kernel has elements that threads compute side by side, as they lie, 16 bytes at once"},
-    {"transpose", ComputedBy::Groups, has_turned, propose_turned_square,
-     "what is read by rows and stored by columns is turned in shared memory: both lie side by "
-     "side"},
-    {"shared rows", ComputedBy::Groups, has_shared_sums, propose_group_rows,
-     "a sum along what lies side by side is a group's: parts are folded, and a row is read once"},
-    {"shared columns", ComputedBy::Groups, has_shared_sums, propose_group_columns,
-     "sums of columns: threads lie along the columns, and others have parts of the same sums"},
-    {"shared tiles", ComputedBy::Groups, is_group_product, propose_group_tiles,
-     "a product of two large sides is bound by what is loaded: tiles in shared memory and "
-     "registers"},
-    {"chains", ComputedBy::Groups, is_group_chain, propose_group_chain,
-     "products of products (attention): a tile of rows runs along blocks, and no score is in "
-     "memory"},
-    {"matrices", ComputedBy::Groups, is_matrix_product, propose_group_matrices,
-     "a product of types that warps multiply as matrices takes a tenth of the arithmetic"},
+    // What is read once is bound by lanes that lie side by side.
+    {"elementwise", ComputedBy::OneThread, is_elementwise, propose_elementwise},
+    // Sums of products are bound by what is loaded for each: tiles in registers and packed panels,
+    // sliding windows, or lanes along the sum.
+    {"contraction", ComputedBy::OneThread, is_contraction, propose_contraction},
+    // An operand that is computed on the way (quantised) is so once for all columns, with lanes.
+    {"computed words", ComputedBy::OneThread, has_computed_words, propose_computed_words},
+    // What is the same for every output is computed once, before its contraction.
+    {"staged operand", ComputedBy::OneThread, has_staged_operand, propose_staged_operand},
+    // Products of products (attention): a tile of rows goes through all of them while it is near.
+    {"row tiles", ComputedBy::OneThread, has_rows, propose_row_tiles},
+    // Several reductions of each row: it is read once, and walked again in the cache.
+    {"rows", ComputedBy::OneThread, may_have_rows, propose_rows},
+    // Any kernel has lanes, tiles in registers and an order: what fits no form well.
+    {"generic", ComputedBy::OneThread, always, propose_generic},
+    // Any kernel has elements that threads compute side by side, as they lie, 16 bytes at once.
+    {"elements", ComputedBy::Groups, always, propose_group_elements},
+    // What is read by rows and stored by columns is turned in shared memory: both lie side by side.
+    {"transpose", ComputedBy::Groups, has_turned, propose_turned_square},
+    // A sum along what lies side by side is a group's: parts are folded, and a row is read once.
+    {"shared rows", ComputedBy::Groups, has_shared_sums, propose_group_rows},
+    // Sums of columns: threads lie along the columns, and others have parts of the same sums.
+    {"shared columns", ComputedBy::Groups, has_shared_sums, propose_group_columns},
+    // A product of two large sides is bound by what is loaded: tiles in shared memory and
+    // registers.
+    {"shared tiles", ComputedBy::Groups, is_group_product, propose_group_tiles},
+    // Products of products (attention): a tile of rows runs along blocks, and no score is in
+    // memory.
+    {"chains", ComputedBy::Groups, is_group_chain, propose_group_chain},
+    // A product of types that warps multiply as matrices takes a tenth of the arithmetic.
+    {"matrices", ComputedBy::Groups, is_matrix_product, propose_group_matrices},
 };
 
 }  // namespace

@@ -38,7 +38,6 @@ struct Strategy {
   bool (*applies)(const Seen& seen);
   // Adds to `to`, which holds what the rows before proposed.
   void (*propose)(const Seen& seen, std::vector<Proposal>& to);
-  std::string_view why;
 };
 
 std::span<const Strategy> strategies();
