@@ -509,7 +509,11 @@ Ref<const ModelProgram> LoadedModel::make_program(const Signature& signature,
   Importer fresh = importer();
   const Imported imported = import(fresh, signature);
   std::vector<UOp> variables = free;
-  for (const ComputedVariable& size : imported.sizes) variables.push_back(size.variable);
+  std::vector<ComputedVariable> computed;
+  for (const ComputedVariable& size : imported.sizes) {
+    variables.push_back(size.variable);
+    if (size.value) computed.push_back(size);
+  }
   for (size_t i = 0; i < signature.leaves.size(); ++i) {
     const Leaf& leaf = signature.leaves[i];
     out->inputs.push_back(make_port(leaf.name, leaf.dtype, leaf.shape, variables));
@@ -555,9 +559,8 @@ Ref<const ModelProgram> LoadedModel::make_program(const Signature& signature,
   out->execution = imported.execution;
   out->executions = imported.question ? make_ref<ExecutionCount>() : executions_;
   out->import_seconds = now() - start;
-  if (!nodes.empty() || !imported.sizes.empty())
-    out->compiled =
-        compile_program(*context_, nodes, imported.nodes, variables, {}, imported.sizes);
+  if (!nodes.empty() || !computed.empty())
+    out->compiled = compile_program(*context_, nodes, imported.nodes, variables, {}, computed);
   return out;
 }
 

@@ -134,15 +134,27 @@ tiny::Dim Importer::add_size(const Tensor& count, Interval range, bool is_open, 
         known.variable.variable_arg().min == range.lo &&
         known.variable.variable_arg().max == range.hi)
       return tiny::Dim(known.variable);
+  const UOp variable = add_variable(node, range);
+  computed_sizes_.push_back({variable, value, is_open});
+  const bool is_in_body = std::ranges::any_of(scopes_, &Scope::is_repeated);
+  questions_.add_size(variable.variable_arg().name, is_in_body ? Question() : question);
+  return tiny::Dim(variable);
+}
+
+// Another Variable of the node's name.
+UOp Importer::add_variable(const Node& node, Interval range) const {
   const std::string name = cat('#', node.name.empty() ? node.op_type : node.name);
   std::string unused = name;
   for (size_t number = computed_sizes_.size(); find_computed(unused); ++number)
     unused = cat(name, '\'', number);
-  const UOp variable = context_->graph().variable(unused, range.lo, range.hi);
-  computed_sizes_.push_back({variable, value, is_open});
-  const bool is_in_body = std::ranges::any_of(scopes_, &Scope::is_repeated);
-  questions_.add_size(unused, is_in_body ? Question() : question);
-  return tiny::Dim(variable);
+  return context_->graph().variable(unused, range.lo, range.hi);
+}
+
+UOp Importer::counted_size(const Node& node, Interval range) {
+  require(has_computed_sizes_, Status::Unsupported, "each of its rounds has other sizes");
+  const UOp variable = add_variable(node, range);
+  computed_sizes_.push_back({variable, UOp(), false});
+  return variable;
 }
 
 namespace {

@@ -94,6 +94,8 @@ class Importer {
   // computed.
   tiny::Dim computed_size(const Tensor& count, const tiny::Dim& most, const Node& node,
                           int64_t least = 0);
+  // A size that the rounds of a loop count, from `least` to `most`: a Variable.
+  UOp counted_size(const Node& node, Interval range);
   // The same of one that nothing bounds, or no number that memory is to be for.
   tiny::Dim open_size(const Tensor& count, const Node& node, int64_t most = kOpenSizeMax);
   // The size that both are: of what a run finds it ends with an error about the node if they are
@@ -141,6 +143,7 @@ class Importer {
   // From now on sizes may be what runs compute: Variables, which whoever makes a program of the
   // graph gives to it.
   void allow_computed_sizes() { has_computed_sizes_ = true; }
+  // Those that loops count (counted_size) have no value.
   const std::vector<ComputedVariable>& computed_sizes() const { return computed_sizes_; }
   // The nodes that could not be imported so far.
   const std::vector<UnsupportedNode>& unsupported() const { return unsupported_; }
@@ -178,6 +181,7 @@ class Importer {
   bool may_ask(const Tensor& tensor);
   void ask_size(std::string_view variable);
   tiny::Dim add_size(const Tensor& count, Interval range, bool is_open, const Node& node);
+  UOp add_variable(const Node& node, Interval range) const;
   const ComputedVariable* find_computed(std::string_view variable) const;
   bool are_computed(const std::vector<std::string>& variables) const;
   void note(const Node& node, const std::vector<Value>& inputs, const std::string& reason);

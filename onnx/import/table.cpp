@@ -46,6 +46,7 @@ std::span<const std::span<const Row>> tables() {
       contributed_attention_rows(),
       contributed_quantized_rows(),
       contributed_layout_rows(),
+      search_rows(),
   };
   return all;
 }

@@ -364,9 +364,18 @@ class Planner {
     return result == scan->results.end() ? nullptr : &*result;
   }
 
+  // What has the size of a store's memory.
+  UOp whole_of(const UOp& value) const {
+    const ScanPart& part = scan_part(value);
+    if (value.op() != Op::ScanStore || part.kind != ScanPart::Kind::State) return value;
+    return whole_state(
+        std::ranges::find(schedule_.scans, part.loop.get(), &ScheduledScan::loop)->results.front(),
+        part.index);
+  }
+
   Slot moving_slot(const UOp& value, int64_t time) {
     const ScanPart& part = scan_part(value);
-    Slot slot = sized_slot(value);
+    Slot slot = sized_slot(whole_of(value));
     slot.kind = SlotKind::Moving;
     slot.motion.loop = loops_.number(part.loop.get());
     slot.motion.stride = slot.size;
@@ -407,9 +416,10 @@ class Planner {
     }
     const auto [known, added] = alternating_.try_emplace(store.node(), 0);
     if (added) {
-      Slot slot = sized_slot(store);
+      const UOp whole = whole_of(store);
+      Slot slot = sized_slot(whole);
       slot.bytes = checked_mul(slot.bytes, 2, "a buffer's size");
-      slot.size = SizeExpression(product(shape_of(store)) * Dim(2 * store.dtype().bytes()),
+      slot.size = SizeExpression(product(shape_of(whole)) * Dim(2 * store.dtype().bytes()),
                                  request_.variables);
       known->second = add_slot(std::move(slot), time);
     }

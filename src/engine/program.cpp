@@ -204,6 +204,8 @@ void Run::fit_to_variables() {
   const Program& p = *program_;
   for (const ComputedSize& size : p.sizes)
     values_.of_program[size.variable] = p.variables[size.variable].max;
+  for (const TapeLoop& loop : p.loops)
+    if (loop.counter != kNoSlot) values_.of_program[loop.counter] = p.variables[loop.counter].max;
   if (!p.launches) make_launches(list_launches(p, values_.of_program));
   lay_out(0);
   use_variables();
@@ -216,6 +218,8 @@ std::vector<int64_t> Run::greatest_values() const {
   std::vector<int64_t> values = values_.of_program;
   for (const ComputedSize& size : program_->sizes)
     if (size.open_sizes == 0) values[size.variable] = program_->variables[size.variable].max;
+  for (const TapeLoop& loop : program_->loops)
+    if (loop.counter != kNoSlot) values[loop.counter] = program_->variables[loop.counter].max;
   return values;
 }
 
@@ -518,6 +522,10 @@ void Run::execute_counted(const LaunchPart& part, const StopSignal& stop, const 
   const auto is_sound = [&] { return program_->device->status(*queue_) == 0; };
   for (bool goes_on = true; goes_on && step < most && is_sound(); ++step) {
     stop.check();
+    if (loop.counter != kNoSlot) {
+      values_.of_program[loop.counter] = loop.from.value(values_.of_program) + step;
+      use_variables();
+    }
     for (const uint32_t slot : program_->moved[part.loop]) move_to(slot, step);
     execute(part);
     if (loop.again != kNoSlot) goes_on = value_in<uint8_t>(loop.again) != 0;

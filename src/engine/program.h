@@ -102,6 +102,9 @@ struct TapeLoop {
   bool beside = false;   // step by step with the segment before it, which ends where it begins
   uint32_t counted = kNoSlot;  // what the run reads before the first step: how many there are
   uint32_t again = kNoSlot;    // after each step: whether another follows
+  // Of the program's variables the one that is `from` in the first step, one more in each other.
+  uint32_t counter = kNoSlot;
+  SizeExpression from = 0;
 
   bool is_counted() const { return counted != kNoSlot; }
 };

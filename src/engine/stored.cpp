@@ -90,6 +90,9 @@ bool are_sound(std::span<const TapeLoop> loops, const Plan& plan) {
     const int64_t size = loop.is_counted() ? kInt64.bytes() : 0;
     if (loop.is_counted() && plan.slots[loop.counted].bytes < size) return false;
     if (loop.again != kNoSlot && !loop.is_counted()) return false;
+    if (loop.counter != kNoSlot && (!loop.is_counted() || loop.counter >= plan.variables.size()))
+      return false;
+    if (loop.from.variables_used() > plan.variables.size()) return false;
     if (loop.is_counted() && around != plan.tape.size()) return false;
     if (loop.is_counted())
       around = loop.end;
@@ -200,8 +203,9 @@ std::string encode_plan(const CachedPlan& cached) {
   });
   write_all(out, plan.loops, [&](const TapeLoop& loop) {
     out.number(loop.first).number(loop.end).number(loop.beside);
-    out.number(loop.counted).number(loop.again);
+    out.number(loop.counted).number(loop.again).number(loop.counter);
     loop.count.write(out);
+    loop.from.write(out);
   });
   write_all(out, plan.variables, [&](const ProgramVariable& variable) {
     out.text(variable.name).number(variable.min).number(variable.max);
@@ -232,7 +236,9 @@ std::optional<StoredPlan> decode_plan(std::string_view bytes, size_t nodes, size
     loop.beside = read_bool(in);
     loop.counted = in.number<uint32_t>();
     loop.again = in.number<uint32_t>();
+    loop.counter = in.number<uint32_t>();
     loop.count = SizeExpression::read(in);
+    loop.from = SizeExpression::read(in);
     return loop;
   });
   plan.variables = read_all<ProgramVariable>(in, [&] {

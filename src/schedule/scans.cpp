@@ -23,12 +23,22 @@ ScanBodies::ScanBodies(std::span<const UOp> order, std::span<const UOp> roots) {
   if (!has_scans) return;
   steps_.resize(order.front().graph().id_limit());
   segments_.resize(steps_.size());
+  find_rounds(order);
   find_steps(order);
   if (has_branches) find_branches(order, roots);
   keep_together(order);
 }
 
-// What ScanSteps reach.
+void ScanBodies::find_rounds(std::span<const UOp> order) {
+  for (const UOp& u : order) {
+    if (!is_of_scan(u) || has_memory(u)) continue;
+    const ScanLoop* loop = scan_part(u).loop.get();
+    if (loop->counter && loop->counter.id() < segments_.size())
+      segments_[loop->counter.id()] = loop;
+  }
+}
+
+// What ScanSteps and rounds reach.
 void ScanBodies::find_steps(std::span<const UOp> order) {
   for (const UOp& u : order) {
     if (has_memory(u)) continue;

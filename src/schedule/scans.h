@@ -9,7 +9,8 @@
 
 namespace tiny {
 
-// Which nodes are computed anew in each step of which scan: what ScanSteps reach, and ScanStores;
+// Which nodes are computed anew in each step of which scan: what ScanSteps and the number of a step
+// reach, and ScanStores;
 // of a branch, what its stores alone need.  Scans whose steps the run counts may have others in
 // their bodies; deeper than that, and the other way round, there are none: whoever builds graphs
 // makes none.
@@ -36,6 +37,7 @@ class ScanBodies {
   static const ScanLoop* at(const Loops& loops, const UOp& node) {
     return node.id() < loops.size() ? loops[node.id()] : nullptr;
   }
+  void find_rounds(std::span<const UOp> order);
   void find_steps(std::span<const UOp> order);
   void find_branches(std::span<const UOp> order, std::span<const UOp> roots);
   void keep_together(std::span<const UOp> order);

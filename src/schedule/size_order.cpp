@@ -81,25 +81,19 @@ class Touched {
   std::unordered_set<const void*> all_, written_;
 };
 
-bool depends_on(const UOp& value, const UOp& variable) {
-  return std::ranges::any_of(shape_of(value), [&](const Dim& size) {
-    if (size.is_const()) return false;
-    return std::ranges::count(topological({&size.expression(), 1}), variable) > 0;
-  });
-}
-
 // Whether its kernel does, or there is memory of what it reads or stores once the size is known.
 bool uses(const ScheduledKernel& kernel, const ComputedVariable& computed) {
-  const auto is_of_size = [&](const UOp& value) { return depends_on(value, computed.variable); };
+  const auto is_of_size = [&](const UOp& value) {
+    return depend_on(shape_of(value), computed.variable);
+  };
   return std::ranges::count(kernel.kernel.variables, computed.variable) > 0 ||
          (computed.is_open && std::ranges::any_of(kernel.values, is_of_size));
 }
 
 void require_known_rounds(const ScheduledKernel& kernel, const UOp& variable) {
   for (const ScanLoop* loop : {kernel.scan, kernel.segment}) {
-    if (!loop || loop->is_counted || loop->count.is_const()) continue;
-    const UOp count = loop->count.expression();
-    require(std::ranges::count(topological({&count, 1}), variable) == 0, Status::Unsupported,
+    if (!loop || loop->is_counted) continue;
+    require(!depend_on({&loop->count, 1}, variable), Status::Unsupported,
             "a loop has as many rounds as \"", variable.variable_arg().name,
             "\", a size that the run computes");
   }

@@ -221,6 +221,13 @@ bool all_const(const Shape& shape) {
   return std::all_of(shape.begin(), shape.end(), [](const Dim& d) { return d.is_const(); });
 }
 
+bool depend_on(std::span<const Dim> sizes, const UOp& variable) {
+  return std::ranges::any_of(sizes, [&](const Dim& size) {
+    if (size.is_const()) return false;
+    return std::ranges::count(topological({&size.expression(), 1}), variable) > 0;
+  });
+}
+
 Ints const_dims(const Shape& shape) {
   Ints dims;
   dims.reserve(shape.size());
@@ -367,7 +374,7 @@ Shape moved_shape(const UOp& node) {
 
 Shape scanned_shape(const UOp& node) {
   const ScanPart& part = scan_part(node);
-  if (part.kind == ScanPart::Kind::Last) return shape_of(node.src(part.loop->outputs + part.index));
+  if (part.kind == ScanPart::Kind::Last) return shape_of(whole_state(node, part.index));
   Shape shape = shape_of(node.src(part.index));
   shape.insert(shape.begin(), part.loop->count);
   return shape;
@@ -646,6 +653,11 @@ UOp make_scan(const std::vector<UOp>& sources, ScanPart part) {
   const size_t which = part.kind == ScanPart::Kind::Last ? loop.outputs + part.index : part.index;
   return sources.front().graph().make(Op::Scan, sources, scan_arg(std::move(part)),
                                       sources[which].dtype());
+}
+
+UOp whole_state(const UOp& scan, size_t state) {
+  const ScanLoop& loop = *scan_part(scan).loop;
+  return UOp(scan.src(loop.counter ? loop.stores() + 1 + state : loop.outputs + state));
 }
 
 UOp make_buffer(Graph& graph, Ref<RefCounted> storage, DType dtype, const Dim& count) {

@@ -77,6 +77,8 @@ Shape row_major_strides(const Shape& shape);
 bool all_const(const Shape& shape);
 Ints const_dims(const Shape& shape);  // FreeDimension unless all are numbers
 Shape to_shape(const Ints& dims);
+// Whether the Variable is in any of them.
+bool depend_on(std::span<const Dim> sizes, const UOp& variable);
 std::string to_string(const Dim& dim);
 std::string to_string(const Shape& shape);
 
@@ -179,6 +181,12 @@ struct ScanLoop : RefCounted {
   // output is without that step is a source behind the count; its memory is this one's.
   bool is_branch = false;
 
+  // Of a counted one: a Variable that sizes in its body may have, `first` in the first step and one
+  // more in each that follows; none: they have none.  A state after a step may have less along its
+  // first axis then than there is memory for: what is behind is any.
+  UOp counter;
+  Dim first = 0;
+
   size_t stores() const { return outputs + states + (asks ? 1 : 0); }
 };
 // What such a node is to its scan.
@@ -205,6 +213,8 @@ UOp make_scan_store(const UOp& value, ScanPart part);
 // `sources`: the stores of the outputs, then those of the states; behind them what ScanLoop says. A
 // state may share the store of an output.
 UOp make_scan(const std::vector<UOp>& sources, ScanPart part);
+// What has the shape that a Scan's state has memory for.
+UOp whole_state(const UOp& scan, size_t state);
 // A Buffer of `count` elements; `storage` is what holds them (src/engine).
 UOp make_buffer(Graph& graph, Ref<RefCounted> storage, DType dtype, const Dim& count);
 

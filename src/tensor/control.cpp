@@ -79,6 +79,12 @@ bool is_empty(const Tensor& x) {
   return std::ranges::any_of(x.shape(), [](const Dim& d) { return d.is(0); });
 }
 
+// Whether a value of this shape is the beginning of one of the other along its first axis.
+bool is_beginning(const Shape& a, const Shape& of) {
+  return !a.empty() && a.size() == of.size() && upper_bound(a[0]) <= upper_bound(of[0]) &&
+         std::equal(a.begin() + 1, a.end(), of.begin() + 1);
+}
+
 }  // namespace
 
 std::vector<Tensor> choose(const Tensor& condition, const std::vector<Tensor>& yes,
@@ -116,7 +122,7 @@ std::vector<Tensor> choose(const Tensor& condition, const std::vector<Tensor>& y
 }
 
 Rounds collect(const Tensor& rounds, const Dim& most, const std::vector<Tensor>& state,
-               Dependences& known, const RoundFunction& round) {
+               Dependences& known, const RoundFunction& round, const RoundCounter& counter) {
   const Ref<Context>& context = rounds.context_ref();
   // The number of the round is the first state, whether another follows is no state.
   std::vector<Tensor> before{full(context, kInt64, {}, 0)};
@@ -124,6 +130,9 @@ Rounds collect(const Tensor& rounds, const Dim& most, const std::vector<Tensor>&
   const Ref<ScanLoop> loop = counted_loop(0, before.size());
   loop->count = most;
   loop->asks = true;
+  loop->counter = counter.variable;
+  loop->first = counter.first;
+  if (counter.variable) known.open(*loop);
   std::vector<UOp> first;
   std::vector<Tensor> now;
   for (size_t i = 0; i < before.size(); ++i) {
@@ -140,16 +149,19 @@ Rounds collect(const Tensor& rounds, const Dim& most, const std::vector<Tensor>&
   made.state.insert(made.state.begin(), now.front() + full(context, kInt64, {}, 1));
   std::vector<UOp> sources;
   for (size_t i = 0; i < made.collected.size(); ++i) {
-    require(!is_empty(made.collected[i]), Status::Unsupported,
-            "a loop whose rounds the run counts collects values of shape ",
-            made.collected[i].shape(), ", without elements");
-    sources.push_back(make_scan_store(made.collected[i].node(), {loop, Kind::Output, i}));
+    const Tensor& value = made.collected[i];
+    require(!is_empty(value) && !depend_on(value.shape(), counter.variable), Status::Unsupported,
+            "a loop whose rounds the run counts collects values of shape ", value.shape(),
+            is_empty(value) ? ", without elements" : ", of which each round has another");
+    sources.push_back(make_scan_store(value.node(), {loop, Kind::Output, i}));
   }
   for (size_t i = 0; i < before.size(); ++i) {
     const Tensor& next = made.state[i];
-    require(next.shape() == before[i].shape() && next.dtype() == before[i].dtype(),
-            Status::Unsupported, "a loop whose rounds the run counts makes a state of shape ",
-            next.shape(), " and type ", next.dtype(), " of one of ", before[i].shape(), " and ",
+    const bool fits = next.shape() == before[i].shape() ||
+                      (counter.variable && is_beginning(next.shape(), before[i].shape()));
+    require(fits && next.dtype() == before[i].dtype(), Status::Unsupported,
+            "a loop whose rounds the run counts makes a state of shape ", next.shape(),
+            " and type ", next.dtype(), " of one of ", before[i].shape(), " and ",
             before[i].dtype(), "; they must be the same");
     sources.push_back(make_scan_store(next.node(), {loop, Kind::State, i}));
   }

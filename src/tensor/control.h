@@ -32,6 +32,15 @@ using RoundFunction = std::function<Round(const Tensor& number, const std::vecto
 std::vector<Tensor> repeat(const Tensor& rounds, const std::vector<Tensor>& state,
                            Dependences& known, const RoundFunction& round);
 
+// A Variable (or none) that sizes of what a round makes on its way may have: `first` in the first
+// round, one more in each that follows.  A state may then be less along its first axis than it was
+// before the first round; what is behind is any.  A program of the values has the Variable among
+// its own.
+struct RoundCounter {
+  UOp variable = UOp();
+  Dim first = 0;
+};
+
 // The same of at most `most` rounds, which are collected; a number is at least one.
 struct Rounds {
   std::vector<Tensor> state;
@@ -39,6 +48,6 @@ struct Rounds {
   Tensor count;                   // int64, no axes: how many were made
 };
 Rounds collect(const Tensor& rounds, const Dim& most, const std::vector<Tensor>& state,
-               Dependences& known, const RoundFunction& round);
+               Dependences& known, const RoundFunction& round, const RoundCounter& counter = {});
 
 }  // namespace tiny

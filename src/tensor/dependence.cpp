@@ -20,10 +20,20 @@ Dependence Dependences::made_of(const UOp& node) const {
     const Dependence& source = *known_.find(s);
     out.on_input |= source.on_input;
     out.on_variable |= source.on_variable;
+    out.on_elements |= source.on_elements;
     std::ranges::for_each(source.on_steps, add);
   }
-  if (node.op() == Op::ScanStep) add(scan_part(node).loop.get());
-  if (node.op() == Op::Scan) std::erase(out.on_steps, scan_part(node).loop.get());
+  if (node.op() == Op::ScanStep) {
+    add(scan_part(node).loop.get());
+    out.on_elements = true;
+  }
+  if (out.on_variable && node.op() == Op::Variable)
+    for (const ScanLoop* loop : counting_)
+      if (loop->counter == node) add(loop);
+  if (node.op() == Op::Scan) {
+    std::erase(out.on_steps, scan_part(node).loop.get());
+    out.on_elements &= !out.on_steps.empty();
+  }
   return out;
 }
 

@@ -13,19 +13,23 @@ struct Dependence {
   bool on_input = false;  // of a program
   bool on_variable = false;
   std::vector<const ScanLoop*> on_steps;  // of loops that are open: whose steps are being made
+  bool on_elements = false;               // that these steps have, not on their counters alone
 
-  bool on_data() const { return on_input || !on_steps.empty(); }
+  bool on_data() const { return on_input || on_elements; }
 };
 
 // Of the nodes that were asked for and all below them, each looked at once.
 class Dependences {
  public:
   const Dependence& of(const UOp& root);
+  // Before anything is asked that is made of the loop's counter.
+  void open(const ScanLoop& loop) { counting_.push_back(&loop); }
 
  private:
   Dependence made_of(const UOp& node) const;
 
   NodeMap<Dependence> known_;
+  std::vector<const ScanLoop*> counting_;  // loops that have one
 };
 
 }  // namespace tiny

@@ -31,13 +31,13 @@ ROUTED = "data decides which weights are used"
 NEW = "too new for a published exporter to write"
 OLD = "no published exporter writes it"
 CONTRIBUTED = {
-    "AttnLSTM": OLD, "BeamSearch": SEARCH, "BifurcationDetector": SEARCH, "BitmaskBiasDropout": "training",
+    "AttnLSTM": OLD, "BifurcationDetector": SEARCH, "BitmaskBiasDropout": "training",
     "BitmaskDropout": "training", "BranchwiseRMSNorm": NEW, "CausalConvWithState": NEW,
     "ConvTransposeWithDynamicPads": OLD, "DecoderAttention": OLD, "DecoderMaskedSelfAttention": DEVICE,
     "DequantizeBFP": OLD, "DequantizeWithOrder": DEVICE, "DynamicSparseAttention": CACHE, "DynamicTimeWarping": SIZES,
     "EPContext": "holds what another engine compiled", "EngramGate": NEW, "GatedAdd": NEW, "GatedDeltaNet": NEW,
     "GatedRMSNorm": NEW, "GatedRelativePositionBias": DEVICE, "GemmFloat8": DEVICE, "GemmaRotaryEmbedding": DEVICE,
-    "GreedySearch": SEARCH, "HyperConnectionPostMix": NEW, "HyperConnectionPreMix": NEW, "LinearAttention": NEW,
+    "HyperConnectionPostMix": NEW, "HyperConnectionPreMix": NEW, "LinearAttention": NEW,
     "LinearAttentionGate": NEW, "LongformerAttention": DEVICE, "MRotaryEmbedding": NEW,
     "MatMulBlockQuantizedFp4Weight": NEW, "MatMulBlockQuantizedFp8Weight": NEW, "MatMulFpQ4": OLD,
     "MatMulNBitsMlp": NEW, "MatMulNBitsQkv": NEW, "MaxpoolWithMask": OLD, "MoE": ROUTED, "MurmurHash3": OLD,

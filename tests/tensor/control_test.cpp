@@ -271,6 +271,65 @@ TEST_P(ControlOn, CollectsWhatRoundsMake) {
   }
 }
 
+// What a round makes on its way is as large as the loop's counter says: the first element, the
+// first two, ..
+TEST_P(ControlOn, RoundsHaveSizesThatTheyCount) {
+  constexpr int64_t kFirst = 3, kRoom = 9;
+  const UOp input = make_input(*context_, kInt64, 1);
+  const UOp counter = context_->graph().variable("n", kFirst, kRoom);
+  const Dim n(counter);
+  Dependences known;
+  const Rounds made =
+      collect(Tensor(context_, input), kRoom,
+              {full_bits(context_, kInt64, {}, 0), arange(context_, kInt64, kRoom)}, known,
+              [&](const Tensor&, const Tensors& now) -> Round {
+                // Places that are stored, so that a kernel knows nothing but the counter.
+                const Tensor places = contiguous(arange(context_, kInt64, n));
+                EXPECT_FALSE(known.of(places.node()).on_data());
+                EXPECT_FALSE(known.of(places.node()).on_steps.empty());
+                const Tensor seen = gather(now[1], places, 0);
+                const Tensor next = now[0] + sum_in_dtype(seen, {0});
+                return {{next, now[1]}, full(context_, kBool, {}, 1), {next}};
+              },
+              {counter, kFirst});
+  EXPECT_TRUE(known.of(made.collected[0].node()).on_steps.empty());
+  const std::vector<UOp> outputs{made.collected[0].node(), made.count.node()};
+  const std::vector<UOp> inputs{input}, variables{counter};
+  const CompiledProgram compiled = compile_program(*context_, outputs, inputs, variables);
+  Device& device = context_->device();
+  const auto memory = [&](int64_t bytes) { return make_ref<Storage>(device.allocate(bytes), 0); };
+  const Ref<Storage> rounds = memory(8), sums = memory(8 * kRoom), count = memory(8);
+  tiny::Run run(compiled.program);
+  run.bind_input(0, rounds);
+  run.bind_output(0, sums);
+  run.bind_output(1, count);
+  for (const int64_t asked : {4, 0, 7, 1}) {
+    device.copy_in(nullptr, rounds->memory(), 0, &asked, 8);
+    run.execute();
+    Whole got(kRoom);
+    int64_t ran = -1;
+    std::vector<int64_t> all(kRoom);
+    device.copy_out(nullptr, all.data(), sums->memory(), 0, 8 * kRoom);
+    device.copy_out(nullptr, &ran, count->memory(), 0, 8);
+    EXPECT_EQ(ran, asked);
+    for (int64_t i = 0, sum = 0; i < asked; ++i) {
+      const int64_t size = kFirst + i;
+      sum += size * (size - 1) / 2;
+      EXPECT_EQ(all[static_cast<size_t>(i)], sum) << asked << " " << i;
+    }
+  }
+  const Tensor x = full(context_, kInt64, to_shape({kRoom}), 1);
+  const auto collects_other_sizes = [&] {
+    collect(Tensor(context_, input), kRoom, {x}, known,
+            [&](const Tensor&, const Tensors& now) -> Round {
+              return {now, full(context_, kBool, {}, 1), {slice_axis(now[0], 0, 0, n)}};
+            },
+            {counter, kFirst});
+  };
+  expect_failure(failure_of(collects_other_sizes), Status::Unsupported,
+                 {"of which each round has another"});
+}
+
 // A round has a recurrence of its own, and work beside it that lives in the same memory.
 TEST_P(ControlOn, RoundsHaveRecurrences) {
   const Tensor x = whole(3);
