@@ -17,6 +17,7 @@ namespace {
 // of 256 bytes to 4 KB took as long as the whole).
 constexpr int64_t kPartBytesMin = 4096;
 constexpr int64_t kPartsOfCore = 2;  // so that none waits long for another
+constexpr double kValuesOfStep = 2;  // one read, one stored: of the steps that are shared
 
 class Finisher {
  public:
@@ -109,12 +110,21 @@ class Finisher {
     return true;
   }
 
+  // Values that are read and stored in so many steps: more than a few in each are work too (an
+  // optimiser's update).
+  double moved_in(double steps) {
+    double moved = 0;
+    if (steps * static_cast<double>(kernel().params.size()) < kSharedWorkMin) return moved;
+    for (const AccessInfo& a : access_table(kernel()).accesses) moved += a.elements;
+    return moved;
+  }
+
   void share() {
     if (target_.cores < 2) return;
     double work = 1;
     for (const KernelRange& r : kernel().ranges)
       work *= static_cast<double>(bounds(r.range.src(0)).hi);
-    if (work < kSharedWorkMin) return;
+    if (work < kSharedWorkMin && moved_in(work) < kValuesOfStep * kSharedWorkMin) return;
     const std::optional<size_t> shared = shared_loop();
     if (!shared) return;
     const bool is_beside_steps = (ordered_ranges(kernel()) & (bit(*shared) - 1)) != 0;

@@ -35,6 +35,10 @@ bool are_lines_colliding(const Editor& edit, int64_t stride, int64_t bytes) {
 
 namespace {
 
+// Of what overlaps a panel has at most so many elements for each that is read: windows of which
+// only padding reaches into the next line.
+constexpr double kCopiedTwice = 1.25;
+
 // What a load is whose lanes share lines: as many registers as hold them, and what picks the lanes
 // out of these (ir/picked_lanes.h).
 double near_load(const Editor& edit, const AccessInfo& load, int64_t stride) {
@@ -52,8 +56,8 @@ bool can_stage(const Editor& edit, const AccessInfo& load, size_t lane) {
     if (load.strides[i] == kOpaqueStride) return false;
     if (i == lane || !edit.kernel().ranges[i].reduced) continue;
     const double other = std::abs(static_cast<double>(load.strides[i]));
-    if (other * (edit.extent(i) - 1) >= step && step * (edit.extent(lane) - 1) >= other &&
-        other > 0 && step > 0)
+    if (other * edit.extent(i) > kCopiedTwice * step && other * (edit.extent(i) - 1) >= step &&
+        step * (edit.extent(lane) - 1) >= other && other > 0 && step > 0)
       return false;
   }
   int same = 0;

@@ -30,7 +30,7 @@ struct LaneChoice {
 // The cheapest lanes among the ranges of `set`; none if it has no range of more than one element.
 LaneChoice cheapest_lanes(const Editor& edit, RangeSet set, bool reduced);
 
-// Whether a panel with lanes along `lane` holds each element once.  Steps of a window share what
+// Whether a panel with lanes along `lane` holds few elements twice.  Steps of a window share what
 // they read: a copy of theirs would not have lanes side by side.
 bool can_stage(const Editor& edit, const AccessInfo& load, size_t lane);
 

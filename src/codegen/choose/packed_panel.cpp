@@ -223,9 +223,17 @@ std::optional<PackedPanel::Part> PackedPanel::rows_of_cores(const Panel& panel) 
   for (size_t i = 0; i < edit_.kernel().ranges.size(); ++i) {
     if (i == lane_ || (reduction_.own & bit(i)) || edit_.number(i) == words_.range) continue;
     if (panel.load->strides[i] != 0) return std::nullopt;  // each step has panels of its own
-    const int64_t tile = i == row_ ? tile_.rows : 1;
-    const int64_t size = ceil_div(edit_.const_extent(i), parts * tile) * tile;
-    if (!part && size * (parts - 1) < edit_.const_extent(i)) part = {i, size};
+    if (part) continue;
+    const int64_t tile = i == row_ ? tile_.rows : 1, extent = edit_.const_extent(i);
+    // The last part is shorter: of as many parts as leave no core more than others, the most.
+    int64_t least = extent;
+    for (int64_t of_core = kPartsOfCore; of_core > 0; --of_core) {
+      const int64_t count = of_core * edit_.machine().cores;
+      const int64_t size = ceil_div(extent, count * tile) * tile;
+      if (size * (count - 1) >= extent || size * of_core >= least) continue;
+      least = size * of_core;
+      part = {i, size};
+    }
   }
   return part;
 }

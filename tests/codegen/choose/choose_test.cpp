@@ -605,6 +605,8 @@ TEST_F(ChoiceTest, CoresShareRowsThatAreMoreThanCopiesOfPanels) {
   const std::string text = list(of_weights, 2);
   EXPECT_EQ(text.find(" all "), std::string::npos) << text;
   EXPECT_TRUE(text.ends_with("; THREAD r0")) << text;
+  // 37 tiles of 14 are 19 and 18; as four parts they would be 20 and 17.
+  EXPECT_NE(text.find("TILE r0 266;"), std::string::npos) << text;
 }
 
 // The means of 256 channels, side by side in memory, are computed once, with lanes along them; the

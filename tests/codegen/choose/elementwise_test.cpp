@@ -52,6 +52,21 @@ TEST_F(ElementwiseChoiceTest, EveryOrderOfAxesIsNearACopy) {
   }
 }
 
+// Cores share what is read and stored, which is more where a step reads four values than one.
+TEST_F(ElementwiseChoiceTest, CoresShareFewStepsOfManyValues) {
+  target_.cores = 2;
+  const auto is_shared = [&](const Tensor& made) {
+    return to_text(chosen(made).options).ends_with("; THREAD r0");
+  };
+  const auto sum = [&](int64_t size) {
+    return input({size, 64}) * input({size, 64}) + input({size, 64}) * input({size, 64});
+  };
+  EXPECT_PRED1(is_shared, neg(input({1024, 64})));
+  EXPECT_FALSE(is_shared(neg(input({1023, 64}))));
+  EXPECT_PRED1(is_shared, sum(410));
+  EXPECT_FALSE(is_shared(sum(409)));
+}
+
 // Rows that take turns are woven wherever the turns begin, and where the last are left out.
 TEST_F(ElementwiseChoiceTest, TurnsFromTheMiddleAreNearACopy) {
   constexpr double kNear = 4;
