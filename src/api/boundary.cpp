@@ -62,9 +62,10 @@ tiny_status fail(const char* call, Status status, const char* message) noexcept 
   return static_cast<tiny_status>(status);
 }
 
-tiny_status fail_with_current(const char* call) noexcept {
+tiny_status guarded(const char* call, FunctionRef<void()> body) noexcept {
   try {
-    throw;
+    body();
+    return TINY_OK;
   } catch (const Error& e) {
     const tiny_status status = fail(call, e.status(), e.what());
     copy_text(last.node, sizeof last.node, e.node().c_str());
@@ -195,6 +196,14 @@ Ref<Context> Beside::own_context() const {
   return own;
 }
 
+tiny_tensor* make_handle(tiny_context& context, FunctionRef<Tensor()> body) {
+  // Before the value, so that nothing fails once a deleter is attached.
+  auto handle = std::make_unique<tiny_tensor>(context);
+  handle->hold(body());
+  context.retain();
+  return handle.release();
+}
+
 void give_handles(tiny_context& context, std::vector<Tensor> values, tiny_tensor** outs) {
   std::vector<std::unique_ptr<tiny_tensor>> handles;
   for (Tensor& value : values) {
@@ -205,6 +214,38 @@ void give_handles(tiny_context& context, std::vector<Tensor> values, tiny_tensor
     context.retain();
     *outs++ = handle.release();
   }
+}
+
+tiny_status produce(const char* call, tiny_tensor** out, const Operands& operands,
+                    FunctionRef<Tensor()> body) noexcept {
+  if (!out) return fail(call, Status::InvalidArgument, "out is NULL");
+  *out = nullptr;
+  return guarded(call, [&] {
+    tiny_context& context = operands.context();
+    const Building building(context);
+    *out = make_handle(context, body);
+  });
+}
+
+tiny_status produce_list(const char* call, tiny_tensor** outs, size_t count,
+                         const Operands& operands,
+                         FunctionRef<std::vector<Tensor>()> body) noexcept {
+  if (!outs) return fail(call, Status::InvalidArgument, "out is NULL");
+  for (size_t i = 0; i < count; ++i) outs[i] = nullptr;
+  return guarded(call, [&] {
+    tiny_context& context = operands.context();
+    const Building building(context);
+    std::vector<Tensor> values = body();
+    invariant(values.size() == count, "a call makes as many tensors as it says");
+    give_handles(context, std::move(values), outs);
+  });
+}
+
+tiny_status act(const char* call, const Operands& operands, FunctionRef<void()> body) noexcept {
+  return guarded(call, [&] {
+    const Building building(operands.context());
+    body();
+  });
 }
 
 }  // namespace tiny

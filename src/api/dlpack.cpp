@@ -88,7 +88,7 @@ extern "C" {
 tiny_status tiny_tensor_to_dlpack(const tiny_tensor* tensor, DLManagedTensorVersioned** out) {
   if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
   *out = nullptr;
-  return tiny::act(__func__, {{tensor, "tensor"}}, [&] {
+  return tiny::act(__func__, {{tensor, "tensor"}}, [=] {
     const tiny::Elements elements = tiny::elements_of(tensor->value);
     auto lent = std::make_unique<Lent>();
     lent->memory = elements.memory;
@@ -114,7 +114,7 @@ tiny_status tiny_tensor_to_dlpack(const tiny_tensor* tensor, DLManagedTensorVers
 
 tiny_status tiny_tensor_from_dlpack(tiny_context* context, DLManagedTensorVersioned* managed,
                                     tiny_tensor** out) {
-  return tiny::produce(__func__, out, context, [&] { return take(*context, managed); });
+  return tiny::produce(__func__, out, context, [=] { return take(*context, managed); });
 }
 
 void tiny_dlpack_release(DLManagedTensorVersioned* managed) {
