@@ -165,8 +165,8 @@ Entry entry_named(const tiny_archive& archive, const std::string& name) {
   if (const Entry* entry = archive.find(name)) return *entry;
   std::vector<std::string> names;
   for (const auto& known : archive.entries) names.push_back(known->stored.name);
-  throw tiny::Error(Status::InvalidArgument, tiny::cat("no tensor is named \"", name,
-                                                       "\"; known: ", tiny::names_text(names)));
+  tiny::throw_error(Status::InvalidArgument, "no tensor is named \"", name,
+                    "\"; known: ", tiny::names_text(names));
 }
 
 }  // namespace

@@ -95,8 +95,7 @@ void check_flags(tiny_flags flags, tiny_flags known) {
   if (known & TINY_FLAG_##name) \
     names.push_back(cat("TINY_FLAG_" #name " (", int{TINY_FLAG_##name}, ")"));
 #include "api/families.def"
-  throw Error(Status::InvalidArgument,
-              cat("flags is ", flags, "; its bits may be ", join(names, ", ")));
+  throw_error(Status::InvalidArgument, "flags is ", flags, "; its bits may be ", join(names, ", "));
 }
 
 int64_t signed_bytes(size_t bytes) {
@@ -111,12 +110,11 @@ DType dtype_argument(tiny_dtype value) {
     names.push_back(cat(tiny_dtype_name(d), " (", d, ")"));
   require(!tiny_dtype_name(value), Status::Unsupported, "tensors of ", tiny_dtype_name(value),
           " are not supported; known: ", join(names, ", "));
-  throw Error(Status::InvalidArgument,
-              cat("unknown dtype ", value, "; known: ", join(names, ", ")));
+  throw_error(Status::InvalidArgument, "unknown dtype ", value, "; known: ", join(names, ", "));
 }
 
 void throw_of_two(const tiny_context& got, const tiny_context& wanted, const std::string& words) {
-  throw Error(Status::InvalidArgument, words + of_two_devices(*got.core, *wanted.core));
+  throw_error(Status::InvalidArgument, words + of_two_devices(*got.core, *wanted.core));
 }
 
 std::vector<Tensor> values_of(tiny_tensor* const* tensors, size_t count) {

@@ -171,8 +171,8 @@ Function find(std::span<const Named<Function>> rows, int32_t value, const char* 
     if (row.value == value) return row.function;
   std::vector<std::string> names;
   for (const Named<Function>& row : rows) names.push_back(cat(row.name, " (", row.value, ")"));
-  throw Error(Status::InvalidArgument,
-              cat("unknown ", what, " ", value, "; known: ", join(names, ", ")));
+  throw_error(Status::InvalidArgument, "unknown ", what, " ", value,
+              "; known: ", join(names, ", "));
 }
 
 }  // namespace tiny

@@ -68,7 +68,7 @@ tiny_dtype number_of(tiny::DType dtype) {
 void require_ok(tiny_status status, const tiny_custom_call& call, const char* what) {
   if (status == TINY_OK) return;
   const bool is_known = status > 0 && status <= TINY_ERROR_INTERNAL;
-  throw tiny::Error(
+  tiny::throw_error(
       is_known ? static_cast<Status>(status) : Status::InvalidArgument,
       call.message.empty() ? tiny::cat(what, " returned the status ", status) : call.message);
 }

@@ -37,9 +37,9 @@ tiny::DType dtype_of(const dl::DataType& type) {
     const dl::DataType known = type_of(dtype);
     if (type.lanes == 1 && known.code == type.code && known.bits == type.bits) return dtype;
   }
-  throw tiny::Error(Status::DType, tiny::cat("elements of DLPack's type code ", int{type.code},
-                                             " with ", int{type.bits}, " bits and ", type.lanes,
-                                             " lanes; known are the types of tiny_dtype"));
+  tiny::throw_error(Status::DType, "elements of DLPack's type code ", int{type.code}, " with ",
+                    int{type.bits}, " bits and ", type.lanes,
+                    " lanes; known are the types of tiny_dtype");
 }
 
 void release_managed(void* managed) {

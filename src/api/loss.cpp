@@ -22,8 +22,8 @@ tiny::LossReduction reduction_argument(tiny_reduction reduction) {
     default:
       break;
   }
-  throw tiny::Error(Status::InvalidArgument,
-                    tiny::cat("reduction is ", reduction, "; wanted one of tiny_reduction"));
+  tiny::throw_error(Status::InvalidArgument, "reduction is ", reduction,
+                    "; wanted one of tiny_reduction");
 }
 
 tiny::Tensor value_or_none(const tiny_tensor* tensor) {

@@ -113,8 +113,7 @@ std::string ops_json() {
 Op op_named(const std::string& name) {
   for (size_t i = 0; i < tiny::kOpCount; ++i)
     if (name == tiny::op_table::kOps[i].name) return static_cast<Op>(i);
-  throw tiny::Error(Status::InvalidArgument,
-                    tiny::cat("no op is named \"", name, "\"; tiny_ops lists them"));
+  tiny::throw_error(Status::InvalidArgument, "no op is named \"", name, "\"; tiny_ops lists them");
 }
 
 // ---- Arguments as JSON
@@ -271,7 +270,7 @@ void check_tensor(const UOp& u) {
     tiny::verify_tensor(u, "tiny_node_tensor");
   } catch (const tiny::Error& e) {
     if (e.status() != Status::Internal) throw;
-    throw tiny::Error(Status::InvalidArgument, e.message());
+    tiny::throw_error(Status::InvalidArgument, e.message());
   }
 }
 

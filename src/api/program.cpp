@@ -108,10 +108,9 @@ size_t index_of(const tiny_run& run, const tiny_variable& variable) {
     if (v.name == variable.name && v.min == variable.min && v.max == variable.max) return i;
     known.push_back(tiny::cat('"', v.name, "\" from ", v.min, " to ", v.max));
   }
-  throw tiny::Error(Status::InvalidArgument,
-                    tiny::cat("the program has no variable \"", variable.name, "\" from ",
-                              variable.min, " to ", variable.max, "; it has ",
-                              known.empty() ? std::string("none") : tiny::join(known, ", ")));
+  tiny::throw_error(Status::InvalidArgument, "the program has no variable \"", variable.name,
+                    "\" from ", variable.min, " to ", variable.max, "; it has ",
+                    known.empty() ? std::string("none") : tiny::join(known, ", "));
 }
 
 struct StageName {
@@ -129,8 +128,8 @@ tiny::SourceStage stage_named(std::string_view name) {
     if (name == s.name) return s.stage;
     known.emplace_back(s.name);
   }
-  throw tiny::Error(Status::InvalidArgument,
-                    tiny::cat("unknown stage \"", name, "\"; known: ", tiny::join(known, ", ")));
+  tiny::throw_error(Status::InvalidArgument, "unknown stage \"", name,
+                    "\"; known: ", tiny::join(known, ", "));
 }
 
 }  // namespace

@@ -133,7 +133,7 @@ std::vector<Assignment> matched(std::span<const ArchiveEntry> target,
   foreign.append_to(complaints);
   const Status status = complaints.empty() ? Status::Shape : Status::InvalidArgument;
   complaints.insert(complaints.end(), differing.begin(), differing.end());
-  if (!complaints.empty()) throw tiny::Error(status, tiny::join(complaints, "; "));
+  if (!complaints.empty()) tiny::throw_error(status, tiny::join(complaints, "; "));
   return assignments;
 }
 

@@ -61,9 +61,8 @@ bool read_computed(const tiny_tensor& tensor, void* data, size_t bytes) {
   const auto strides = tiny::strides_of(tensor);
   const size_t wanted = static_cast<size_t>(tensor.numel) * size;
   if (bytes != wanted)
-    throw tiny::Error(Status::Shape,
-                      tiny::cat("shape ", tiny::list_text({dims.begin(), dims.end()}), " of ",
-                                tensor.dtype, " has ", wanted, " bytes; got ", bytes));
+    tiny::throw_error(Status::Shape, "shape ", tiny::list_text({dims.begin(), dims.end()}), " of ",
+                      tensor.dtype, " has ", wanted, " bytes; got ", bytes);
   if (bytes == 0) return true;
   require(data != nullptr, Status::InvalidArgument, "data is NULL");
   if (tensor.is_number) {

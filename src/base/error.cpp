@@ -42,14 +42,14 @@ Error Error::at(const std::string& place) const {
   return out;
 }
 
-void fail_requirement(Status status, std::initializer_list<TextPart> parts) {
+void throw_parts(Status status, std::initializer_list<TextPart> parts) {
   throw Error(status, cat_parts(parts));
 }
 
 void fail_invariant(const char* what, const char* file, int line) {
   const char* slash = std::strrchr(file, '/');
-  throw Error(Status::Internal, cat("internal error (a bug in libtiny): ", what, " at ",
-                                    slash ? slash + 1 : file, ":", line));
+  throw_error(Status::Internal, "internal error (a bug in libtiny): ", what, " at ",
+              slash ? slash + 1 : file, ":", line);
 }
 
 }  // namespace tiny

@@ -47,13 +47,19 @@ class Error : public std::exception {
   std::string file_;
 };
 
-[[noreturn]] void fail_requirement(Status status, std::initializer_list<TextPart> parts);
+[[noreturn]] void throw_parts(Status status, std::initializer_list<TextPart> parts);
+
+// Throws Error{status, parts...}.
+template <class... Parts>
+[[noreturn]] void throw_error(Status status, const Parts&... parts) {
+  throw_parts(status, {TextPart(parts)...});
+}
 
 // Throws Error{status, parts...} unless `ok`.
 template <class... Parts>
 void require(bool ok, Status status, const Parts&... parts) {
   if (!ok) [[unlikely]]
-    fail_requirement(status, {TextPart(parts)...});
+    throw_parts(status, {TextPart(parts)...});
 }
 
 [[noreturn]] void fail_invariant(const char* what, const char* file, int line);

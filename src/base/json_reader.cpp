@@ -38,7 +38,7 @@ void append_utf8(std::string& out, uint32_t code) {
 }  // namespace
 
 void JsonReader::fail_with(const std::string& message) const {
-  throw Error(Status::InvalidModel, cat("byte ", at_, ": ", message));
+  throw_error(Status::InvalidModel, "byte ", at_, ": ", message);
 }
 
 char JsonReader::peek() {

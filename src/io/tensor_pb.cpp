@@ -239,8 +239,8 @@ DType carrier_of(const TensorTypeInfo& type) {
 DType dtype_of_tensor_type(int64_t number, std::string_view what, std::string_view name) {
   const TensorTypeInfo* type = tensor_type(number);
   if (!type || carrier_of(*type) == kVoid)
-    throw Error(Status::Unsupported, cat(what, " \"", name, "\" has the element type ",
-                                         tensor_type_name(number), ", which is not supported"));
+    throw_error(Status::Unsupported, what, " \"", name, "\" has the element type ",
+                tensor_type_name(number), ", which is not supported");
   return carrier_of(*type);
 }
 
@@ -248,8 +248,7 @@ int32_t tensor_type_of_dtype(DType dtype) {
   for (const TensorTypeInfo& type : kTensorTypes)
     if (type.ours == dtype.scalar && dtype.scalar != ScalarType::Void && dtype.lanes == 1)
       return type.number;
-  throw Error(Status::Unsupported,
-              cat("elements of ", to_string(dtype), " are not written to ONNX"));
+  throw_error(Status::Unsupported, "elements of ", to_string(dtype), " are not written to ONNX");
 }
 
 TensorData read_tensor(WireReader& reader, const TensorSource& source) {
@@ -420,7 +419,7 @@ TensorData parse_tensor_pb(const SharedBytes& bytes, const Limits& limits) {
   } catch (const Error&) {
     if (bytes.size() == 0 || !looks_like_container(bytes.text(), budget)) throw;
   }
-  throw Error(Status::Unsupported,
+  throw_error(Status::Unsupported,
               "the file holds a SequenceProto or an OptionalProto, not a TensorProto");
 }
 

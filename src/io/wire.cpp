@@ -228,7 +228,7 @@ std::string WireReader::place() const {
 }
 
 void WireReader::fail(Status status, const std::string& message) const {
-  throw Error(status, cat(place(), ": ", message));
+  throw_error(status, place(), ": ", message);
 }
 
 }  // namespace tiny

@@ -10,7 +10,7 @@ namespace tiny::ptx {
 namespace {
 
 [[noreturn]] void refuse(Op op, DType dtype) {
-  throw Error(Status::Unsupported, cat("PTX: no ", info(op).name, " of ", to_string(dtype)));
+  throw_error(Status::Unsupported, "PTX: no ", info(op).name, " of ", to_string(dtype));
 }
 
 Operand opposite(Writer& out, const Operand& p) {
