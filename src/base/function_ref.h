@@ -27,6 +27,12 @@ class FunctionRef<Result(Args...)> {
               std::forward<Args>(args)...);
         }) {}
 
+  FunctionRef(Result (*function)(Args...))  // NOLINT
+      : function_(reinterpret_cast<void*>(function)),
+        call_([](void* function, Args... args) -> Result {
+          return reinterpret_cast<Result (*)(Args...)>(function)(std::forward<Args>(args)...);
+        }) {}
+
   Result operator()(Args... args) const { return call_(function_, std::forward<Args>(args)...); }
 
  private:
