@@ -49,7 +49,7 @@ constexpr Row kRows[] = {
 };
 // clang-format on
 
-[[noreturn]] void refuse(const UOp& node, const std::string& why) {
+[[noreturn]] void refuse(const UOp& node, std::string_view why) {
   throw_error(Status::Unsupported, "no operator of ONNX does ", info(node.op()).name, " of ",
               node.dtype(), " ", shape_of(node), why);
 }

@@ -105,7 +105,7 @@ int64_t sized(const WireReader& reader, TensorData& tensor) {
             " bytes, more than the limit tensor_bytes = ", limits.tensor_bytes);
     return bytes;
   } catch (const Error& e) {
-    reader.fail(e.status(), cat("tensor \"", tensor.name, "\": ", e.message()));
+    reader.fail(e.status(), "tensor \"", tensor.name, "\": ", e.message());
   }
 }
 
@@ -125,8 +125,8 @@ SharedBytes read_external(const WireReader& reader, const TensorData& tensor, co
   reader.check(!parts.location.empty(), "tensor \"", tensor.name,
                "\" has external data without a location");
   if (!source.external)
-    reader.fail(Status::Unsupported, cat("tensor \"", tensor.name, "\" lies in the file \"",
-                                         parts.location, "\", but the model has no folder"));
+    reader.fail(Status::Unsupported, "tensor \"", tensor.name, "\" lies in the file \"",
+                parts.location, "\", but the model has no folder");
   const int64_t offset = parts.offset.empty() ? 0 : decimal(reader, parts.offset, "offset");
   const int64_t length = parts.length.empty() ? size : decimal(reader, parts.length, "length");
   reader.check(length == size, "tensor \"", tensor.name, "\" needs ", size,
@@ -134,7 +134,7 @@ SharedBytes read_external(const WireReader& reader, const TensorData& tensor, co
   try {
     return source.external->read(parts.location, offset, size);
   } catch (const Error& e) {
-    reader.fail(e.status(), cat("tensor \"", tensor.name, "\": ", e.message()));
+    reader.fail(e.status(), "tensor \"", tensor.name, "\": ", e.message());
   }
 }
 
@@ -355,7 +355,7 @@ TensorData read_sparse_tensor(WireReader& reader, const TensorSource& source) {
   }
   const int64_t width = tensor_type(dense.type)->bits / 8;
   if (width == 0)
-    reader.fail(Status::Unsupported, cat("a sparse tensor of type ", tensor_type_name(dense.type)));
+    reader.fail(Status::Unsupported, "a sparse tensor of type ", tensor_type_name(dense.type));
   reader.budget().charge_converted(size, "sparse tensors");
   std::vector<std::byte> bytes(static_cast<size_t>(size));
   for (size_t i = 0; i < positions.size(); ++i)

@@ -20,7 +20,7 @@ namespace tiny {
 
 namespace {
 
-[[noreturn]] void refuse(const Option& option, const std::string& why) {
+[[noreturn]] void refuse(const Option& option, std::string_view why) {
   throw_error(Status::InvalidArgument, "option ", to_text({&option, 1}),
               " does not fit the kernel: ", why);
 }

@@ -79,7 +79,7 @@ class Stager {
   }
 
  private:
-  [[noreturn]] void refuse(const std::string& why) const {
+  [[noreturn]] void refuse(std::string_view why) const {
     throw_error(Status::InvalidArgument, "option ", to_text({&option_, 1}),
                 " does not fit the kernel: ", why);
   }
