@@ -172,8 +172,8 @@ void write_value(JsonWriter& json, const Attribute& a) {
       json.end_array();
       return;
     default:
-      throw Error(Status::Unsupported, cat("its attribute \"", a.name, "\" is of type ",
-                                           to_string(a.type), ", which has no form in JSON"));
+      throw_error(Status::Unsupported, "its attribute \"", a.name, "\" is of type ",
+                  to_string(a.type), ", which has no form in JSON");
   }
 }
 
@@ -193,7 +193,7 @@ std::vector<Attribute> attributes_from_json(std::string_view json) {
     key.clear();
     in.end();
   } catch (const Error& e) {
-    throw Error(e.status() == Status::InvalidModel ? Status::InvalidArgument : e.status(),
+    throw_error(e.status() == Status::InvalidModel ? Status::InvalidArgument : e.status(),
                 key.empty() ? cat("the attributes: ", e.message())
                             : cat("the attribute \"", key, "\": ", e.message()));
   }

@@ -56,7 +56,7 @@ std::string user_of(const Free& use) {
 }
 
 [[noreturn]] void refuse_nameless(const char* what, size_t index, const std::string& where) {
-  throw Error(Status::InvalidModel, cat(what, " ", index, " of ", where, " has no name"));
+  throw_error(Status::InvalidModel, what, " ", index, " of ", where, " has no name");
 }
 
 // Every list of names must be free of duplicates by itself.  `where` is the graph or function.
@@ -166,7 +166,7 @@ void Sorter::refuse_cycle(const std::vector<size_t>& missing) const {
   for (size_t i = path.size(); i-- > 0 && names.size() < kMostNamed;)
     names.push_back(describe(nodes_[path[i]]));
   if (path.size() > kMostNamed) names.push_back(cat(path.size() - kMostNamed, " more"));
-  throw Error(Status::InvalidModel, "the nodes form a cycle: " + join(names, " -> "));
+  throw_error(Status::InvalidModel, "the nodes form a cycle: " + join(names, " -> "));
 }
 
 std::vector<Free> Sorter::sort() {
@@ -233,8 +233,8 @@ void check_function(Function& function) {
             output, "\" of function ", function.name);
   const std::vector<Free> free = Sorter(function.nodes, names).sort();
   if (!free.empty())
-    throw Error(Status::InvalidModel, cat(user_of(free[0]), " in function ", function.name,
-                                          " uses \"", *free[0].name, "\", which nobody defines"));
+    throw_error(Status::InvalidModel, user_of(free[0]), " in function ", function.name, " uses \"",
+                *free[0].name, "\", which nobody defines");
 }
 
 // References to a call's attributes make sense in functions only.
@@ -242,8 +242,8 @@ void refuse_references(const std::vector<Node>& nodes) {
   for (const Node& node : nodes)
     for (const Attribute& attribute : node.attributes) {
       if (!attribute.ref_attr_name.empty())
-        throw Error(Status::InvalidModel, cat(describe(node), " refers to the attribute \"",
-                                              attribute.ref_attr_name, "\" outside of a function"));
+        throw_error(Status::InvalidModel, describe(node), " refers to the attribute \"",
+                    attribute.ref_attr_name, "\" outside of a function");
       for (const Graph& graph : attribute.graphs) refuse_references(graph.nodes);
     }
 }
@@ -254,7 +254,7 @@ void check_and_sort(Model& model) {
   refuse_references(model.graph.nodes);
   const std::vector<Free> free = check_graph(model.graph);
   if (!free.empty())
-    throw Error(Status::InvalidModel,
+    throw_error(Status::InvalidModel,
                 free[0].node ? cat(describe(*free[0].node), " uses \"", *free[0].name,
                                    "\", which nobody defines")
                              : cat("no node makes the graph output \"", *free[0].name, "\""));
@@ -263,8 +263,8 @@ void check_and_sort(Model& model) {
   std::sort(keys.begin(), keys.end());
   const auto twice = std::adjacent_find(keys.begin(), keys.end());
   if (twice != keys.end())
-    throw Error(Status::InvalidModel, cat("function ", std::get<0>(*twice), " of domain \"",
-                                          std::get<1>(*twice), "\" is defined twice"));
+    throw_error(Status::InvalidModel, "function ", std::get<0>(*twice), " of domain \"",
+                std::get<1>(*twice), "\" is defined twice");
   for (Function& function : model.functions) check_function(function);
 }
 

@@ -41,7 +41,7 @@ Tensors apply_operator(const Ref<Context>& context, const OperatorCall& call) {
     throw e.at(name);
   } catch (const Error& e) {
     const bool is_callers = e.status() == Status::InvalidModel;
-    throw Error(is_callers ? Status::InvalidArgument : e.status(), cat(name, ": ", e.message()));
+    throw_error(is_callers ? Status::InvalidArgument : e.status(), name, ": ", e.message());
   }
 }
 

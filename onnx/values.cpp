@@ -73,7 +73,7 @@ class Parts {
       case ValueType::Kind::Tensor:
         break;
       default:
-        throw Error(Status::Unsupported, cat("input \"", name, "\" is of type ", to_string(type)));
+        throw_error(Status::Unsupported, "input \"", name, "\" is of type ", to_string(type));
     }
     const TensorTypeInfo* info = tensor_type(type.elem_type);
     const bool is_text = type.elem_type == kTextType;

@@ -49,9 +49,9 @@ constexpr Row kRows[] = {
 };
 // clang-format on
 
-[[noreturn]] void refuse(const UOp& node, const std::string& why) {
-  throw Error(Status::Unsupported, cat("no operator of ONNX does ", info(node.op()).name, " of ",
-                                       node.dtype(), " ", shape_of(node), why));
+[[noreturn]] void refuse(const UOp& node, std::string_view why) {
+  throw_error(Status::Unsupported, "no operator of ONNX does ", info(node.op()).name, " of ",
+              node.dtype(), " ", shape_of(node), why);
 }
 
 // Integers of 8 and 16 bits, which many operators do not take: they are computed in 32 and wrap.

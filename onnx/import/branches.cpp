@@ -29,8 +29,8 @@ class RefusedBranch : public CustomOp {
     return values_;
   }
   void run(const RunningCall&) const override {
-    throw Error(Status::Unsupported,
-                cat("the branch that ", name(), " takes cannot be computed: ", why_));
+    throw_error(Status::Unsupported, "the branch that ", name(),
+                " takes cannot be computed: ", why_);
   }
 
  private:

@@ -160,7 +160,7 @@ class Call {
   // Throws about this node.
   template <class... Parts>
   [[noreturn]] void unsupported(const Parts&... parts) const {
-    throw Error(Status::Unsupported, cat(parts...));
+    throw_error(Status::Unsupported, parts...);
   }
   template <class... Parts>
   void check(bool ok, const Parts&... parts) const {

@@ -26,8 +26,8 @@ T named_attr(const Call& call, const char* name, const char* fallback,
     if (text == one.text) return one.meaning;
     wanted.emplace_back(one.text);
   }
-  throw Error(Status::InvalidModel,
-              cat("the attribute ", name, " is \"", text, "\"; wanted ", join(wanted, ", ")));
+  throw_error(Status::InvalidModel, "the attribute ", name, " is \"", text, "\"; wanted ",
+              join(wanted, ", "));
 }
 
 // `axis` counted from the front, Error{InvalidModel} unless it is one of `rank`.

@@ -221,7 +221,7 @@ void Importer::node(const Node& node) {
       require(value != nullptr, Status::InvalidModel, "value \"", name, "\" is not defined");
       inputs.push_back(*value);
     }
-    if (!has_row) throw Error(Status::Unsupported, missing_row(node));
+    if (!has_row) throw_error(Status::Unsupported, missing_row(node));
     if (!ready) {
       for (const std::string& output : node.outputs) scopes_.back().missing[output] = "";
       return;
@@ -247,7 +247,7 @@ void Importer::node(const Node& node) {
 
 Tensors Importer::apply(const Node& node, std::vector<Value> inputs) {
   if (!is_known(context_->custom_ops(), node))
-    throw Error(Status::Unsupported, missing_row(node) + suggestion(node));
+    throw_error(Status::Unsupported, missing_row(node) + suggestion(node));
   is_alone_ = true;
   scopes_.emplace_back();
   while (!inputs.empty() && !inputs.back().is_given()) inputs.pop_back();

@@ -33,9 +33,8 @@ void set_versions(const std::set<FunctionKey>& functions, const Imports& imports
     const auto import = imports.find(node.domain);
     if (import != imports.end()) node.version = import->second;
     if (node.version <= 0 && !functions.contains(key_of(node)))
-      throw Error(Status::InvalidModel,
-                  cat(describe(node), ": the model imports no operator set \"",
-                      node.domain.empty() ? "ai.onnx" : node.domain, "\""));
+      throw_error(Status::InvalidModel, describe(node), ": the model imports no operator set \"",
+                  node.domain.empty() ? "ai.onnx" : node.domain, "\"");
     for (Attribute& attribute : node.attributes)
       for (Graph& graph : attribute.graphs) set_versions(functions, imports, graph.nodes);
   }

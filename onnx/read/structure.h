@@ -24,8 +24,8 @@ inline void append_name(WireReader& r, std::vector<std::string>& list) {
 inline void check_depth(const WireReader& r, int64_t depth) {
   const int64_t most = r.budget().limits.subgraph_depth;
   if (depth > most)
-    r.fail(Status::Limit,
-           cat("nested deeper than subgraph_depth = ", most, raise_hint("subgraph_depth")));
+    r.fail(Status::Limit, "nested deeper than subgraph_depth = ", most,
+           raise_hint("subgraph_depth"));
 }
 
 }  // namespace tiny::onnx

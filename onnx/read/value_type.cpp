@@ -45,7 +45,7 @@ void tensor_type(WireReader& r, ValueType& type) {
     while (shape.next()) {
       if (shape.field() != field::TensorShapeProto::dim) continue;
       if (static_cast<int64_t>(type.dims.size()) >= r.budget().limits.rank)
-        shape.fail(Status::Limit, cat("more dimensions than rank = ", r.budget().limits.rank));
+        shape.fail(Status::Limit, "more dimensions than rank = ", r.budget().limits.rank);
       WireReader child = shape.message(ProtoMessage::Dimension, type.dims.size());
       append(r, type.dims, dimension(child));
     }

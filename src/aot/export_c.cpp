@@ -149,10 +149,10 @@ class Unit {
                                   {captured_.weight_bytes, captured_.state_bytes});
     out.source = cat("/* ", title,
                      ".  Compile it as C11, with -O2 and for the processor that it is to run on",
-                     ";\n   link with -lm. */\n", unit.beginning, "\n#include \"", name_, ".h\"\n",
-                     unit.functions, "\nenum { SCRATCH_BYTES = ", kernels.scratch_bytes,
-                     ", PIECES_PER_THREAD = ", kPiecesPerThread, " };\n",
-                     aot::with_name(kRuntime, name_), "\n", functions(kernels));
+                     ";\n   link with -lm. */\n", unit.beginning, "\n#include \"", name_, ".h\"\n");
+    out.source += cat(unit.functions, "\nenum { SCRATCH_BYTES = ", kernels.scratch_bytes,
+                      ", PIECES_PER_THREAD = ", kPiecesPerThread, " };\n",
+                      aot::with_name(kRuntime, name_), "\n", functions(kernels));
     out.weights = std::move(captured_.content);
     return out;
   }

@@ -29,7 +29,7 @@ CapturedMemory::Place CapturedMemory::find(const Storage& storage) const {
   for (const Region& region : regions_)
     if (!std::less<>()(address, region.begin) && std::less<>()(address, region.end))
       return {region.place.is_state, region.place.offset + (address - region.begin)};
-  throw Error(Status::Internal, "an output that a program writes is memory of the program");
+  throw_error(Status::Internal, "an output that a program writes is memory of the program");
 }
 
 CapturedMemory capture_memory(const Plan& plan) {

@@ -56,7 +56,7 @@ std::string operation_text(Op op, const std::string* operand) {
     case Op::Where:
       return cat("(", operand[0], " ? ", operand[1], " : ", operand[2], ")");
     default:
-      throw Error(Status::Unsupported, cat("a size with ", info(op).name, " has no form in C"));
+      throw_error(Status::Unsupported, "a size with ", info(op).name, " has no form in C");
   }
 }
 

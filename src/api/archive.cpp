@@ -165,8 +165,8 @@ Entry entry_named(const tiny_archive& archive, const std::string& name) {
   if (const Entry* entry = archive.find(name)) return *entry;
   std::vector<std::string> names;
   for (const auto& known : archive.entries) names.push_back(known->stored.name);
-  throw tiny::Error(Status::InvalidArgument, tiny::cat("no tensor is named \"", name,
-                                                       "\"; known: ", tiny::names_text(names)));
+  tiny::throw_error(Status::InvalidArgument, "no tensor is named \"", name,
+                    "\"; known: ", tiny::names_text(names));
 }
 
 }  // namespace
@@ -176,7 +176,7 @@ extern "C" {
 tiny_status tiny_tensor_load(tiny_context* context, const char* path, tiny_tensor** out) {
   if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
   *out = nullptr;
-  return guarded(__func__, [&] {
+  return guarded(__func__, [=] {
     tiny_context& owner = tiny::required(context, "context");
     const std::string file = &tiny::required(path, "path");
     const tiny::StopSignal::Since since = tiny::StopSignal::Clock::now();
@@ -191,7 +191,7 @@ tiny_status tiny_tensor_load(tiny_context* context, const char* path, tiny_tenso
 }
 
 tiny_status tiny_tensor_save(const tiny_tensor* tensor, const char* path, const char* name) {
-  return guarded(__func__, [&] {
+  return guarded(__func__, [=] {
     const tiny_tensor& given = tiny::required(tensor, "tensor");
     const std::string file = &tiny::required(path, "path");
     tiny::check_ending(file);
@@ -204,13 +204,13 @@ tiny_status tiny_tensor_save(const tiny_tensor* tensor, const char* path, const 
 tiny_status tiny_archive_create(tiny_context* context, tiny_archive** out) {
   if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
   *out = nullptr;
-  return guarded(__func__, [&] { *out = new tiny_archive(tiny::required(context, "context")); });
+  return guarded(__func__, [=] { *out = new tiny_archive(tiny::required(context, "context")); });
 }
 
 tiny_status tiny_archive_load(tiny_context* context, const char* path, tiny_archive** out) {
   if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
   *out = nullptr;
-  return guarded(__func__, [&] {
+  return guarded(__func__, [=] {
     tiny_context& owner = tiny::required(context, "context");
     tiny::Archive file = read_file(owner, &tiny::required(path, "path"));
     std::unique_ptr<tiny_archive, void (*)(tiny_archive*)> archive(new tiny_archive(owner),
@@ -231,13 +231,13 @@ void tiny_archive_release(tiny_archive* archive) {
 tiny_status tiny_archive_count(const tiny_archive* archive, size_t* out) {
   if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
   *out = 0;
-  return with_archive(__func__, archive, [&] { *out = archive->entries.size(); });
+  return with_archive(__func__, archive, [=] { *out = archive->entries.size(); });
 }
 
 tiny_status tiny_archive_name(const tiny_archive* archive, size_t index, const char** out) {
   if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
   *out = nullptr;
-  return with_archive(__func__, archive, [&] {
+  return with_archive(__func__, archive, [=] {
     require(index < archive->entries.size(), Status::InvalidArgument, "the archive has ",
             archive->entries.size(), " tensors; got index ", index);
     *out = archive->entries[index]->stored.name.c_str();
@@ -247,13 +247,13 @@ tiny_status tiny_archive_name(const tiny_archive* archive, size_t index, const c
 tiny_status tiny_archive_info(const tiny_archive* archive, tiny_report** out) {
   if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
   *out = nullptr;
-  return with_archive(__func__, archive, [&] { *out = new tiny_report(info_json(*archive)); });
+  return with_archive(__func__, archive, [=] { *out = new tiny_report(info_json(*archive)); });
 }
 
 tiny_status tiny_archive_get(const tiny_archive* archive, const char* name, tiny_tensor** out) {
   if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
   *out = nullptr;
-  return guarded(__func__, [&] {
+  return guarded(__func__, [=] {
     const Entry entry =
         entry_named(tiny::required(archive, "archive"), &tiny::required(name, "name"));
     tiny_context& context = *archive->context;
@@ -280,7 +280,7 @@ tiny_status tiny_archive_set(tiny_archive* archive, const char* name, const tiny
 }
 
 tiny_status tiny_archive_set_metadata(tiny_archive* archive, const char* key, const char* value) {
-  return with_archive(__func__, archive, [&] {
+  return with_archive(__func__, archive, [=] {
     const std::string name = &tiny::required(key, "key");
     const std::string text = &tiny::required(value, "value");
     if (std::string* old = archive->find_text(name))
@@ -291,7 +291,7 @@ tiny_status tiny_archive_set_metadata(tiny_archive* archive, const char* key, co
 }
 
 tiny_status tiny_archive_save(const tiny_archive* archive, const char* path) {
-  return guarded(__func__, [&] {
+  return guarded(__func__, [=] {
     const tiny_archive& from = tiny::required(archive, "archive");
     const std::string file = &tiny::required(path, "path");
     tiny::check_ending(file);

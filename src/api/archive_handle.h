@@ -97,8 +97,8 @@ struct tiny_archive : tiny::CountedAs<tiny::HandleKind::Archive> {
 namespace tiny {
 
 // A call that looks at an archive or changes it, alone: waits for no context.
-template <class Body>
-tiny_status with_archive(const char* call, const tiny_archive* archive, Body body) noexcept {
+inline tiny_status with_archive(const char* call, const tiny_archive* archive,
+                                FunctionRef<void()> body) noexcept {
   return guarded(call, [&] {
     const std::lock_guard lock(required(archive, "archive").mutex);
     body();

@@ -62,9 +62,10 @@ tiny_status fail(const char* call, Status status, const char* message) noexcept 
   return static_cast<tiny_status>(status);
 }
 
-tiny_status fail_with_current(const char* call) noexcept {
+tiny_status guarded(const char* call, FunctionRef<void()> body) noexcept {
   try {
-    throw;
+    body();
+    return TINY_OK;
   } catch (const Error& e) {
     const tiny_status status = fail(call, e.status(), e.what());
     copy_text(last.node, sizeof last.node, e.node().c_str());
@@ -94,8 +95,7 @@ void check_flags(tiny_flags flags, tiny_flags known) {
   if (known & TINY_FLAG_##name) \
     names.push_back(cat("TINY_FLAG_" #name " (", int{TINY_FLAG_##name}, ")"));
 #include "api/families.def"
-  throw Error(Status::InvalidArgument,
-              cat("flags is ", flags, "; its bits may be ", join(names, ", ")));
+  throw_error(Status::InvalidArgument, "flags is ", flags, "; its bits may be ", join(names, ", "));
 }
 
 int64_t signed_bytes(size_t bytes) {
@@ -110,12 +110,11 @@ DType dtype_argument(tiny_dtype value) {
     names.push_back(cat(tiny_dtype_name(d), " (", d, ")"));
   require(!tiny_dtype_name(value), Status::Unsupported, "tensors of ", tiny_dtype_name(value),
           " are not supported; known: ", join(names, ", "));
-  throw Error(Status::InvalidArgument,
-              cat("unknown dtype ", value, "; known: ", join(names, ", ")));
+  throw_error(Status::InvalidArgument, "unknown dtype ", value, "; known: ", join(names, ", "));
 }
 
 void throw_of_two(const tiny_context& got, const tiny_context& wanted, const std::string& words) {
-  throw Error(Status::InvalidArgument, words + of_two_devices(*got.core, *wanted.core));
+  throw_error(Status::InvalidArgument, words + of_two_devices(*got.core, *wanted.core));
 }
 
 std::vector<Tensor> values_of(tiny_tensor* const* tensors, size_t count) {
@@ -195,6 +194,14 @@ Ref<Context> Beside::own_context() const {
   return own;
 }
 
+tiny_tensor* make_handle(tiny_context& context, FunctionRef<Tensor()> body) {
+  // Before the value, so that nothing fails once a deleter is attached.
+  auto handle = std::make_unique<tiny_tensor>(context);
+  handle->hold(body());
+  context.retain();
+  return handle.release();
+}
+
 void give_handles(tiny_context& context, std::vector<Tensor> values, tiny_tensor** outs) {
   std::vector<std::unique_ptr<tiny_tensor>> handles;
   for (Tensor& value : values) {
@@ -205,6 +212,38 @@ void give_handles(tiny_context& context, std::vector<Tensor> values, tiny_tensor
     context.retain();
     *outs++ = handle.release();
   }
+}
+
+tiny_status produce(const char* call, tiny_tensor** out, const Operands& operands,
+                    FunctionRef<Tensor()> body) noexcept {
+  if (!out) return fail(call, Status::InvalidArgument, "out is NULL");
+  *out = nullptr;
+  return guarded(call, [&] {
+    tiny_context& context = operands.context();
+    const Building building(context);
+    *out = make_handle(context, body);
+  });
+}
+
+tiny_status produce_list(const char* call, tiny_tensor** outs, size_t count,
+                         const Operands& operands,
+                         FunctionRef<std::vector<Tensor>()> body) noexcept {
+  if (!outs) return fail(call, Status::InvalidArgument, "out is NULL");
+  for (size_t i = 0; i < count; ++i) outs[i] = nullptr;
+  return guarded(call, [&] {
+    tiny_context& context = operands.context();
+    const Building building(context);
+    std::vector<Tensor> values = body();
+    invariant(values.size() == count, "a call makes as many tensors as it says");
+    give_handles(context, std::move(values), outs);
+  });
+}
+
+tiny_status act(const char* call, const Operands& operands, FunctionRef<void()> body) noexcept {
+  return guarded(call, [&] {
+    const Building building(operands.context());
+    body();
+  });
 }
 
 }  // namespace tiny

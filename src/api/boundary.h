@@ -10,10 +10,12 @@
 #include <new>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "api/handle.h"
 #include "base/error.h"
+#include "base/function_ref.h"
 #include "base/inside.h"
 #include "io/file.h"
 
@@ -21,18 +23,8 @@ namespace tiny {
 
 // Keeps the error for tiny_last_error; `call` is the function's name.  Needs no memory.
 tiny_status fail(const char* call, Status status, const char* message) noexcept;
-// The exception in flight, as a status.
-tiny_status fail_with_current(const char* call) noexcept;
-
-template <class Body>
-tiny_status guarded(const char* call, Body body) noexcept {
-  try {
-    body();
-    return TINY_OK;
-  } catch (...) {
-    return fail_with_current(call);
-  }
-}
+// Ok, unless `body` throws.
+tiny_status guarded(const char* call, FunctionRef<void()> body) noexcept;
 
 // `*pointer`, or Error{InvalidArgument} that names it: it is NULL, or a handle that is no live one
 // of this type.
@@ -130,71 +122,40 @@ class Beside {
 };
 
 // A handle of the value that `body` returns; its context is being built in.
-template <class Body>
-tiny_tensor* make_handle(tiny_context& context, Body body) {
-  // Before the value, so that nothing fails once a deleter is attached.
-  auto handle = std::make_unique<tiny_tensor>(context);
-  handle->hold(body());
-  context.retain();
-  return handle.release();
-}
+tiny_tensor* make_handle(tiny_context& context, FunctionRef<Tensor()> body);
 
 // Writes a handle for each value to `outs`, or throws and writes none.  Within a Building.
 void give_handles(tiny_context& context, std::vector<Tensor> values, tiny_tensor** outs);
 
 // A call that makes a tensor: `body` returns its value.
-template <class Body>
 tiny_status produce(const char* call, tiny_tensor** out, const Operands& operands,
-                    Body body) noexcept {
-  if (!out) return fail(call, Status::InvalidArgument, "out is NULL");
-  *out = nullptr;
-  return guarded(call, [&] {
-    tiny_context& context = operands.context();
-    const Building building(context);
-    *out = make_handle(context, body);
-  });
-}
+                    FunctionRef<Tensor()> body) noexcept;
 
 // A call that makes several tensors, into `outs[0..count)`.
-template <class Body>
 tiny_status produce_list(const char* call, tiny_tensor** outs, size_t count,
-                         const Operands& operands, Body body) noexcept {
-  if (!outs) return fail(call, Status::InvalidArgument, "out is NULL");
-  for (size_t i = 0; i < count; ++i) outs[i] = nullptr;
-  return guarded(call, [&] {
-    tiny_context& context = operands.context();
-    const Building building(context);
-    std::vector<Tensor> values = body();
-    invariant(values.size() == count, "a call makes as many tensors as it says");
-    give_handles(context, std::move(values), outs);
-  });
-}
+                         const Operands& operands,
+                         FunctionRef<std::vector<Tensor>()> body) noexcept;
 
 // A call that computes a number.
-template <class T, class Body>
-tiny_status give_number(const char* call, T* out, const char* missing, Body body) noexcept {
+template <class T>
+tiny_status give_number(const char* call, T* out, const char* missing,
+                        std::type_identity_t<FunctionRef<T()>> body) noexcept {
   if (!out) return fail(call, Status::InvalidArgument, missing);
   *out = T();
   return guarded(call, [&] { *out = body(); });
 }
 
 // A call that answers a question about a handle from what the handle knows: any thread, no waiting.
-template <class T, class Handle, class Body>
+template <class T, class Handle>
 tiny_status answer(const char* call, T* out, const Handle* handle, const char* name,
-                   Body body) noexcept {
+                   std::type_identity_t<FunctionRef<T(const Handle&)>> body) noexcept {
   if (!out) return fail(call, Status::InvalidArgument, "out is NULL");
   *out = T();
   return guarded(call, [&] { *out = body(required(handle, name)); });
 }
 
 // A call that acts.
-template <class Body>
-tiny_status act(const char* call, const Operands& operands, Body body) noexcept {
-  return guarded(call, [&] {
-    const Building building(operands.context());
-    body();
-  });
-}
+tiny_status act(const char* call, const Operands& operands, FunctionRef<void()> body) noexcept;
 
 // A row of a family: the value of an enumeration of tiny.h and what it stands for.
 template <class Function>
@@ -210,8 +171,8 @@ Function find(std::span<const Named<Function>> rows, int32_t value, const char* 
     if (row.value == value) return row.function;
   std::vector<std::string> names;
   for (const Named<Function>& row : rows) names.push_back(cat(row.name, " (", row.value, ")"));
-  throw Error(Status::InvalidArgument,
-              cat("unknown ", what, " ", value, "; known: ", join(names, ", ")));
+  throw_error(Status::InvalidArgument, "unknown ", what, " ", value,
+              "; known: ", join(names, ", "));
 }
 
 }  // namespace tiny

@@ -92,7 +92,7 @@ tiny_status tiny_processes_open(const char* library, tiny_processes** out) {
   if (!out) return tiny::fail(__func__, tiny::Status::InvalidArgument, "out is NULL");
   *out = nullptr;
   return tiny::guarded(
-      __func__, [&] { *out = new tiny_processes(tiny::open_processes(library ? library : "")); });
+      __func__, [=] { *out = new tiny_processes(tiny::open_processes(library ? library : "")); });
 }
 
 void tiny_processes_retain(tiny_processes* processes) {

@@ -106,7 +106,7 @@ tiny_status tiny_options_create(tiny_options** out) {
   if (!out) return tiny::fail(__func__, tiny::Status::InvalidArgument, "out is NULL");
   *out = nullptr;
   return tiny::guarded(__func__,
-                       [&] { *out = new tiny_options(tiny::Flags::from_environment(warn)); });
+                       [=] { *out = new tiny_options(tiny::Flags::from_environment(warn)); });
 }
 
 void tiny_options_release(tiny_options* options) {
@@ -114,13 +114,13 @@ void tiny_options_release(tiny_options* options) {
 }
 
 tiny_status tiny_options_set_int(tiny_options* options, const char* key, int64_t value) {
-  return tiny::guarded(__func__, [&] {
+  return tiny::guarded(__func__, [=] {
     tiny::required(options, "options").flags.set_int(&tiny::required(key, "key"), value);
   });
 }
 
 tiny_status tiny_options_set_string(tiny_options* options, const char* key, const char* value) {
-  return tiny::guarded(__func__, [&] {
+  return tiny::guarded(__func__, [=] {
     tiny::required(options, "options")
         .flags.set_text(&tiny::required(key, "key"), &tiny::required(value, "value"));
   });
@@ -129,13 +129,13 @@ tiny_status tiny_options_set_string(tiny_options* options, const char* key, cons
 tiny_status tiny_options_set_log(tiny_options* options, void (*log)(void* user, const char* text),
                                  void* user) {
   return tiny::guarded(__func__,
-                       [&] { tiny::required(options, "options").flags.log = {log, user}; });
+                       [=] { tiny::required(options, "options").flags.log = {log, user}; });
 }
 
 tiny_status tiny_options_set_allocator(
     tiny_options* options, void* (*allocate)(void* user, size_t bytes, size_t alignment),
     void (*release)(void* user, void* memory, size_t bytes, size_t alignment), void* user) {
-  return tiny::guarded(__func__, [&] {
+  return tiny::guarded(__func__, [=] {
     tiny::required(options, "options");
     tiny::require((allocate == nullptr) == (release == nullptr), tiny::Status::InvalidArgument,
                   "allocate and release go together: both or neither is NULL");
@@ -149,7 +149,7 @@ tiny_status tiny_options_set_thread_pool(tiny_options* options,
                                                      void* data, size_t count),
                                          void* user) {
   return tiny::guarded(
-      __func__, [&] { tiny::required(options, "options").flags.threads_of_caller = {run, user}; });
+      __func__, [=] { tiny::required(options, "options").flags.threads_of_caller = {run, user}; });
 }
 
 tiny_status tiny_options_set_progress(tiny_options* options,
@@ -157,17 +157,17 @@ tiny_status tiny_options_set_progress(tiny_options* options,
                                                           int64_t done, int64_t total),
                                       void* user) {
   return tiny::guarded(
-      __func__, [&] { tiny::required(options, "options").flags.progress = {progress, user}; });
+      __func__, [=] { tiny::required(options, "options").flags.progress = {progress, user}; });
 }
 
 tiny_status tiny_options_set_poll(tiny_options* options, int32_t (*poll)(void* user), void* user) {
   return tiny::guarded(__func__,
-                       [&] { tiny::required(options, "options").flags.poll = {poll, user}; });
+                       [=] { tiny::required(options, "options").flags.poll = {poll, user}; });
 }
 
 tiny_status tiny_options_add_deleter(tiny_options* options, void (*deleter)(void* user),
                                      void* user) {
-  return tiny::guarded(__func__, [&] {
+  return tiny::guarded(__func__, [=] {
     tiny::Flags& flags = tiny::required(options, "options").flags;
     tiny::require(deleter != nullptr, tiny::Status::InvalidArgument, "deleter is NULL");
     if (!flags.owner) flags.owner = tiny::make_ref<tiny::CallbackOwner>();
@@ -178,7 +178,7 @@ tiny_status tiny_options_add_deleter(tiny_options* options, void (*deleter)(void
 tiny_status tiny_context_create(const tiny_options* options, tiny_context** out) {
   if (!out) return tiny::fail(__func__, tiny::Status::InvalidArgument, "out is NULL");
   *out = nullptr;
-  return tiny::guarded(__func__, [&] {
+  return tiny::guarded(__func__, [=] {
     *out = new tiny_context(options ? tiny::required(options, "options").flags
                                     : tiny::Flags::from_environment(warn));
   });
@@ -187,7 +187,7 @@ tiny_status tiny_context_create(const tiny_options* options, tiny_context** out)
 tiny_status tiny_context_counters(tiny_context* context, tiny_report** out) {
   if (!out) return tiny::fail(__func__, tiny::Status::InvalidArgument, "out is NULL");
   *out = nullptr;
-  return tiny::guarded(__func__, [&] {
+  return tiny::guarded(__func__, [=] {
     *out = new tiny_report(tiny::counters_json(*tiny::required(context, "context").core));
   });
 }
@@ -198,7 +198,7 @@ tiny_status tiny_context_totals(tiny_context* context, int64_t* launches, double
   if (!has_all) return tiny::fail(__func__, tiny::Status::InvalidArgument, "an out is NULL");
   *launches = *memory_used = 0;
   *operations = *bytes = *timed_seconds = 0;
-  return tiny::guarded(__func__, [&] {
+  return tiny::guarded(__func__, [=] {
     tiny::Device& device = tiny::required(context, "context").core->device();
     const tiny::DeviceCounts& counts = device.counts();
     *launches = counts.launches.load(std::memory_order_relaxed);
@@ -213,16 +213,16 @@ tiny_status tiny_context_record(tiny_context* context, tiny_report** out) {
   if (!out) return tiny::fail(__func__, tiny::Status::InvalidArgument, "out is NULL");
   *out = nullptr;
   return tiny::act(__func__, context,
-                   [&] { *out = new tiny_report(context->core->observer().record()); });
+                   [=] { *out = new tiny_report(context->core->observer().record()); });
 }
 
 tiny_status tiny_context_set_int(tiny_context* context, const char* key, int64_t value) {
   return tiny::act(__func__, context,
-                   [&] { context->core->set(&tiny::required(key, "key"), value); });
+                   [=] { context->core->set(&tiny::required(key, "key"), value); });
 }
 
 tiny_status tiny_context_synchronize(tiny_context* context) {
-  return tiny::guarded(__func__, [&] {
+  return tiny::guarded(__func__, [=] {
     tiny::Device& device = tiny::required(context, "context").core->device();
     if (device.is_late()) device.in_flight().wait();
   });
@@ -235,13 +235,13 @@ void tiny_context_retain(tiny_context* context) {
 tiny_status tiny_context_info(tiny_context* context, tiny_report** out) {
   if (!out) return tiny::fail(__func__, tiny::Status::InvalidArgument, "out is NULL");
   *out = nullptr;
-  return tiny::guarded(__func__, [&] {
+  return tiny::guarded(__func__, [=] {
     *out = new tiny_report(info_json(*tiny::required(context, "context").core));
   });
 }
 
 tiny_status tiny_context_set_cancel(tiny_context* context, tiny_cancel* cancel) {
-  return tiny::act(__func__, context, [&] {
+  return tiny::act(__func__, context, [=] {
     const tiny::Ref<tiny::CancelToken> token = tiny::token_of(cancel);
     context->core->stop().set_token(token);
     context->lock.set_token(token);
@@ -251,7 +251,7 @@ tiny_status tiny_context_set_cancel(tiny_context* context, tiny_cancel* cancel) 
 tiny_status tiny_cancel_create(tiny_cancel** out) {
   if (!out) return tiny::fail(__func__, tiny::Status::InvalidArgument, "out is NULL");
   *out = nullptr;
-  return tiny::guarded(__func__, [&] { *out = new tiny_cancel; });
+  return tiny::guarded(__func__, [=] { *out = new tiny_cancel; });
 }
 
 void tiny_cancel_retain(tiny_cancel* cancel) {
@@ -269,7 +269,7 @@ tiny_status tiny_cancel_set(tiny_cancel* cancel) {
 }
 
 tiny_status tiny_cancel_clear(tiny_cancel* cancel) {
-  return tiny::guarded(__func__, [&] { tiny::required(cancel, "cancel").token->clear(); });
+  return tiny::guarded(__func__, [=] { tiny::required(cancel, "cancel").token->clear(); });
 }
 
 void tiny_context_release(tiny_context* context) {

@@ -26,13 +26,13 @@ void throw_wrong(const Counted* handle, HandleKind wanted, const char* name) {
   const uint64_t live = tag - Counted::kLive;
   const uint64_t released = tag - Counted::kReleased;
   if (live < kKinds && live != static_cast<uint64_t>(wanted))
-    throw Error(Status::InvalidArgument,
-                cat(name, " is a ", kNames[live], " where a ", expected, " is wanted"));
+    throw_error(Status::InvalidArgument, name, " is a ", kNames[live], " where a ", expected,
+                " is wanted");
   if (live < kKinds || released < kKinds)
-    throw Error(Status::InvalidArgument,
-                cat(name, " is a released ", kNames[live < kKinds ? live : released]));
-  throw Error(Status::InvalidArgument,
-              cat(name, " is no ", expected, ": it was released, or never one"));
+    throw_error(Status::InvalidArgument, name, " is a released ",
+                kNames[live < kKinds ? live : released]);
+  throw_error(Status::InvalidArgument, name, " is no ", expected,
+              ": it was released, or never one");
 }
 
 }  // namespace tiny

@@ -68,7 +68,7 @@ tiny_dtype number_of(tiny::DType dtype) {
 void require_ok(tiny_status status, const tiny_custom_call& call, const char* what) {
   if (status == TINY_OK) return;
   const bool is_known = status > 0 && status <= TINY_ERROR_INTERNAL;
-  throw tiny::Error(
+  tiny::throw_error(
       is_known ? static_cast<Status>(status) : Status::InvalidArgument,
       call.message.empty() ? tiny::cat(what, " returned the status ", status) : call.message);
 }
@@ -175,7 +175,7 @@ tiny_status tiny_custom_op_create(const char* domain, const char* name, void* us
                                   void (*deleter)(void* user), tiny_custom_op** out) {
   if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
   *out = nullptr;
-  return guarded(__func__, [&] {
+  return guarded(__func__, [=] {
     const std::string of = &tiny::required(domain, "domain");
     const std::string called = &tiny::required(name, "name");
     require(!of.empty() && !called.empty(), Status::InvalidArgument, "the operator \"", of, "\".\"",
@@ -203,22 +203,22 @@ void tiny_custom_op_release(tiny_custom_op* op) {
 
 tiny_status tiny_custom_op_set_infer(tiny_custom_op* op,
                                      tiny_status (*infer)(void* user, tiny_custom_call* call)) {
-  return guarded(__func__, [&] { tiny::required(op, "op").infer = infer; });
+  return guarded(__func__, [=] { tiny::required(op, "op").infer = infer; });
 }
 
 tiny_status tiny_custom_op_set_run(tiny_custom_op* op,
                                    tiny_status (*run)(void* user, tiny_custom_call* call)) {
-  return guarded(__func__, [&] { tiny::required(op, "op").run = run; });
+  return guarded(__func__, [=] { tiny::required(op, "op").run = run; });
 }
 
 tiny_status tiny_custom_op_set_gradient(tiny_custom_op* op,
                                         tiny_status (*gradient)(void* user,
                                                                 tiny_custom_call* call)) {
-  return guarded(__func__, [&] { tiny::required(op, "op").gradient = gradient; });
+  return guarded(__func__, [=] { tiny::required(op, "op").gradient = gradient; });
 }
 
 tiny_status tiny_context_add_custom_op(tiny_context* context, const tiny_custom_op* op) {
-  return tiny::act(__func__, context, [&] {
+  return tiny::act(__func__, context, [=] {
     const tiny_custom_op& o = tiny::required(op, "op");
     require(o.infer && o.run, Status::InvalidArgument, "the operator ", o.domain, ".", o.name,
             " needs an infer and a run function");
@@ -274,7 +274,7 @@ void* tiny_custom_call_output_data(tiny_custom_call* call, size_t index) {
 
 tiny_status tiny_custom_call_set_output(tiny_custom_call* call, size_t index, tiny_dtype dtype,
                                         const int64_t* dims, size_t ndim) {
-  return guarded(__func__, [&] {
+  return guarded(__func__, [=] {
     tiny_custom_call& c = tiny::required(call, "call");
     require(c.infers, Status::InvalidArgument, "outputs are set by the infer function alone");
     require(index < c.outputs.size(), Status::InvalidArgument, "the call has ", c.outputs.size(),
@@ -288,7 +288,7 @@ tiny_status tiny_custom_call_set_output(tiny_custom_call* call, size_t index, ti
 
 void tiny_custom_call_set_error(tiny_custom_call* call, const char* message) {
   guarded(__func__,
-          [&] { tiny::required(call, "call").message = &tiny::required(message, "message"); });
+          [=] { tiny::required(call, "call").message = &tiny::required(message, "message"); });
 }
 
 }  // extern "C"

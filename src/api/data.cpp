@@ -140,7 +140,7 @@ tiny_status tiny_loader_create(tiny_tensor* const* arrays, size_t count, int64_t
                                int64_t seed, size_t ahead, tiny_flags flags, tiny_loader** out) {
   if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
   *out = nullptr;
-  return tiny::guarded(__func__, [&] {
+  return tiny::guarded(__func__, [=] {
     tiny::check_flags(flags, TINY_FLAG_SHUFFLE | TINY_FLAG_DROP_LAST);
     require(count > 0, Status::InvalidArgument, "there are no arrays");
     tiny_context& context = tiny::Operands(arrays, count, "arrays").context();
@@ -182,7 +182,7 @@ tiny_status tiny_loader_batch_count(const tiny_loader* loader, int64_t* out) {
 tiny_status tiny_loader_next(tiny_loader* loader, int64_t* out) {
   if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
   *out = 0;
-  return tiny::guarded(__func__, [&] {
+  return tiny::guarded(__func__, [=] {
     tiny_loader& l = tiny::required(loader, "loader");
     const std::lock_guard lock(l.mutex);
     const tiny::Beside beside(*l.context);
@@ -195,7 +195,7 @@ tiny_status tiny_loader_next(tiny_loader* loader, int64_t* out) {
 tiny_status tiny_loader_tensor(tiny_loader* loader, size_t index, tiny_tensor** out) {
   if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
   *out = nullptr;
-  return tiny::guarded(__func__, [&] {
+  return tiny::guarded(__func__, [=] {
     tiny_loader& l = tiny::required(loader, "loader");
     const tiny::Building building(*l.context);
     const std::lock_guard lock(l.mutex);
@@ -214,7 +214,7 @@ tiny_status tiny_loader_tensor(tiny_loader* loader, size_t index, tiny_tensor** 
 }
 
 tiny_status tiny_loader_seek(tiny_loader* loader, int64_t epoch, int64_t batch) {
-  return tiny::guarded(__func__, [&] {
+  return tiny::guarded(__func__, [=] {
     tiny_loader& l = tiny::required(loader, "loader");
     const std::lock_guard lock(l.mutex);
     l.batches.seek({epoch, batch});
@@ -225,7 +225,7 @@ tiny_status tiny_loader_seek(tiny_loader* loader, int64_t epoch, int64_t batch) 
 tiny_status tiny_loader_place(const tiny_loader* loader, int64_t* epoch, int64_t* batch) {
   if (epoch) *epoch = 0;
   if (batch) *batch = 0;
-  return tiny::guarded(__func__, [&] {
+  return tiny::guarded(__func__, [=] {
     const tiny_loader& l = tiny::required(loader, "loader");
     const std::lock_guard lock(l.mutex);
     const tiny::BatchLoader::Place place = l.batches.place();

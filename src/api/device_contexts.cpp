@@ -131,7 +131,7 @@ extern "C" {
 tiny_status tiny_context_on_device(tiny_context* context, const char* device, tiny_context** out) {
   if (!out) return tiny::fail(__func__, tiny::Status::InvalidArgument, "out is NULL");
   *out = nullptr;
-  return tiny::act(__func__, context, [&] {
+  return tiny::act(__func__, context, [=] {
     *out = tiny::on_device(*context, tiny::canonical_device(&tiny::required(device, "device")));
   });
 }
@@ -139,7 +139,7 @@ tiny_status tiny_context_on_device(tiny_context* context, const char* device, ti
 tiny_status tiny_tensor_to(const tiny_tensor* tensor, tiny_context* context, tiny_tensor** out) {
   if (!out) return tiny::fail(__func__, tiny::Status::InvalidArgument, "out is NULL");
   *out = nullptr;
-  return tiny::guarded(__func__, [&] {
+  return tiny::guarded(__func__, [=] {
     const tiny_tensor& from = tiny::required(tensor, "tensor");
     tiny_context& to = tiny::required(context, "context");
     tiny::Ref<tiny::Storage> copy;

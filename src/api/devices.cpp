@@ -56,7 +56,7 @@ extern "C" {
 tiny_status tiny_devices(tiny_report** out) {
   if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
   *out = nullptr;
-  return guarded(__func__, [&] { *out = new tiny_report(devices_json()); });
+  return guarded(__func__, [=] { *out = new tiny_report(devices_json()); });
 }
 
 }  // extern "C"

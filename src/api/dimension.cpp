@@ -10,8 +10,9 @@ using tiny::upper_bound;
 
 namespace {
 
+using Operation = Dim (*)(const Dim& a, const Dim& b);
+
 // What `operation` makes of two dimensions, as a number.
-template <class Operation>
 tiny_status calculate(const char* call, tiny_context* context, int64_t a, int64_t b, int64_t* out,
                       Operation operation) noexcept {
   if (!out) return tiny::fail(call, Status::InvalidArgument, "out is NULL");
@@ -68,7 +69,7 @@ tiny_status tiny_dim_max(tiny_context* context, int64_t a, int64_t b, int64_t* o
 tiny_status tiny_dim_range(tiny_context* context, int64_t dim, int64_t* min, int64_t* max) {
   if (!min || !max) return tiny::fail(__func__, Status::InvalidArgument, "min or max is NULL");
   *min = *max = 0;
-  return tiny::guarded(__func__, [&] {
+  return tiny::guarded(__func__, [=] {
     const auto known = tiny::required(context, "context").marks.known(dim, "dim");
     *min = known.min;
     *max = known.max;
@@ -76,7 +77,7 @@ tiny_status tiny_dim_range(tiny_context* context, int64_t dim, int64_t* min, int
 }
 
 tiny_status tiny_dim_text(tiny_context* context, int64_t dim, tiny_report** out) {
-  return tiny::answer(__func__, out, context, "context", [&](const tiny_context& c) {
+  return tiny::answer(__func__, out, context, "context", [=](const tiny_context& c) {
     return new tiny_report{c.marks.known(dim, "dim").text};
   });
 }

@@ -37,9 +37,9 @@ tiny::DType dtype_of(const dl::DataType& type) {
     const dl::DataType known = type_of(dtype);
     if (type.lanes == 1 && known.code == type.code && known.bits == type.bits) return dtype;
   }
-  throw tiny::Error(Status::DType, tiny::cat("elements of DLPack's type code ", int{type.code},
-                                             " with ", int{type.bits}, " bits and ", type.lanes,
-                                             " lanes; known are the types of tiny_dtype"));
+  tiny::throw_error(Status::DType, "elements of DLPack's type code ", int{type.code}, " with ",
+                    int{type.bits}, " bits and ", type.lanes,
+                    " lanes; known are the types of tiny_dtype");
 }
 
 void release_managed(void* managed) {
@@ -88,7 +88,7 @@ extern "C" {
 tiny_status tiny_tensor_to_dlpack(const tiny_tensor* tensor, DLManagedTensorVersioned** out) {
   if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
   *out = nullptr;
-  return tiny::act(__func__, {{tensor, "tensor"}}, [&] {
+  return tiny::act(__func__, {{tensor, "tensor"}}, [=] {
     const tiny::Elements elements = tiny::elements_of(tensor->value);
     auto lent = std::make_unique<Lent>();
     lent->memory = elements.memory;
@@ -114,7 +114,7 @@ tiny_status tiny_tensor_to_dlpack(const tiny_tensor* tensor, DLManagedTensorVers
 
 tiny_status tiny_tensor_from_dlpack(tiny_context* context, DLManagedTensorVersioned* managed,
                                     tiny_tensor** out) {
-  return tiny::produce(__func__, out, context, [&] { return take(*context, managed); });
+  return tiny::produce(__func__, out, context, [=] { return take(*context, managed); });
 }
 
 void tiny_dlpack_release(DLManagedTensorVersioned* managed) {

@@ -25,7 +25,7 @@ extern "C" {
 
 tiny_status tiny_export_onnx(tiny_tensor* const* inputs, size_t input_count,
                              tiny_tensor* const* outputs, size_t output_count, const char* path) {
-  return tiny::guarded(__func__, [&] {
+  return tiny::guarded(__func__, [=] {
     require(output_count > 0, Status::InvalidArgument, "there are no outputs");
     tiny_context& context = tiny::Operands(outputs, output_count, "outputs").context();
     if (input_count > 0)

@@ -8,7 +8,7 @@ extern "C" {
 
 tiny_status tiny_program_export_c(const tiny_program* program, const char* directory,
                                   const char* name) {
-  return tiny::guarded(__func__, [&] {
+  return tiny::guarded(__func__, [=] {
     const tiny_program& p = tiny::required(program, "program");
     const std::string folder = &tiny::required(directory, "directory");
     const std::string called = &tiny::required(name, "name");

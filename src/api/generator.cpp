@@ -32,7 +32,7 @@ Initialization initial_argument(tiny_initial initial, double a, double b) {
 extern "C" {
 
 tiny_status tiny_generator_create(tiny_context* context, int64_t seed, tiny_generator** out) {
-  return tiny::make_with(__func__, context, out, [&] {
+  return tiny::make_with(__func__, context, out, [=] {
     return tiny::make_ref<tiny::Generator>(context->core, static_cast<uint64_t>(seed));
   });
 }
@@ -57,7 +57,7 @@ tiny_status tiny_generator_state(tiny_generator* generator, tiny_tensor** out) {
 
 tiny_status tiny_initialize(const tiny_tensor* key, tiny_initial initial, double a, double b,
                             tiny_dtype dtype, const int64_t* dims, size_t ndim, tiny_tensor** out) {
-  return tiny::produce(__func__, out, {{key, "key"}}, [&] {
+  return tiny::produce(__func__, out, {{key, "key"}}, [=] {
     return tiny::initialize(key->value, tiny::initial_argument(initial, a, b),
                             tiny::dtype_argument(dtype), tiny::numbers(dims, ndim, "dims"));
   });

@@ -78,9 +78,8 @@ void tiny_context::wait(const WaitLimit& limit, tiny::StopSignal::Clock::time_po
   const tiny::Inside inside(this);
   const Result result = lock.lock(until, core->flags().poll);
   if (result == Result::TimedOut)
-    throw tiny::Error(limit.status,
-                      tiny::cat("another call was using the context for more than ", limit.name,
-                                " = ", limit.milliseconds, " milliseconds"));
+    tiny::throw_error(limit.status, "another call was using the context for more than ", limit.name,
+                      " = ", limit.milliseconds, " milliseconds");
   tiny::require(result != Result::Cancelled, Status::Cancelled,
                 "the cancel token was set while the call waited for another that is using the "
                 "context");

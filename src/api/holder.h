@@ -1,6 +1,7 @@
 // Calls on handles that have one object of the library, `core`, which holds nodes.
 #pragma once
 
+#include <type_traits>
 #include <utility>
 
 #include "api/boundary.h"
@@ -8,8 +9,9 @@
 namespace tiny {
 
 // A call that works with the object, in its context.
-template <class Handle, class Body>
-tiny_status with(const char* call, const Handle* handle, const char* name, Body body) noexcept {
+template <class Handle>
+tiny_status with(const char* call, const Handle* handle, const char* name,
+                 std::type_identity_t<FunctionRef<void(Handle&)>> body) noexcept {
   return guarded(call, [&] {
     auto& h = const_cast<Handle&>(required(handle, name));
     const Building building(*h.context);
@@ -18,9 +20,10 @@ tiny_status with(const char* call, const Handle* handle, const char* name, Body 
 }
 
 // One that makes a tensor.
-template <class Handle, class Body>
+template <class Handle>
 tiny_status produce_with(const char* call, const Handle* handle, const char* name,
-                         tiny_tensor** out, Body body) noexcept {
+                         tiny_tensor** out,
+                         std::type_identity_t<FunctionRef<Tensor(Handle&)>> body) noexcept {
   if (!out) return fail(call, Status::InvalidArgument, "out is NULL");
   *out = nullptr;
   return with(call, handle, name,
@@ -28,9 +31,9 @@ tiny_status produce_with(const char* call, const Handle* handle, const char* nam
 }
 
 // One that answers with a number or a text.
-template <class Handle, class T, class Body>
+template <class Handle, class T>
 tiny_status answer_with(const char* call, const Handle* handle, const char* name, T* out,
-                        Body body) noexcept {
+                        std::type_identity_t<FunctionRef<T(Handle&)>> body) noexcept {
   if (!out) return fail(call, Status::InvalidArgument, "out is NULL");
   *out = T();
   return with(call, handle, name, [&](Handle& h) { *out = body(h); });

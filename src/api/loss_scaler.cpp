@@ -15,9 +15,8 @@ struct tiny_loss_scaler final : tiny::CountedAs<tiny::HandleKind::LossScaler>, t
 namespace {
 
 // A call that makes a tensor with the scaler.
-template <class Body>
 tiny_status produce(const char* call, tiny_loss_scaler* scaler, tiny_tensor** out,
-                    Body body) noexcept {
+                    tiny::FunctionRef<tiny::Tensor(tiny_loss_scaler&)> body) noexcept {
   if (!out) return tiny::fail(call, Status::InvalidArgument, "out is NULL");
   *out = nullptr;
   return tiny::guarded(call, [&] {
@@ -35,7 +34,7 @@ tiny_status tiny_loss_scaler_create(tiny_context* context, double factor, int64_
                                     tiny_loss_scaler** out) {
   if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
   *out = nullptr;
-  return tiny::act(__func__, context, [&] {
+  return tiny::act(__func__, context, [=] {
     *out = new tiny_loss_scaler(*context, factor, interval);
     context->retain();
   });
@@ -51,7 +50,7 @@ void tiny_loss_scaler_release(tiny_loss_scaler* scaler) {
 
 tiny_status tiny_loss_scaler_scale(tiny_loss_scaler* scaler, const tiny_tensor* loss,
                                    tiny_tensor** out) {
-  return produce(__func__, scaler, out, [&](tiny_loss_scaler& s) {
+  return produce(__func__, scaler, out, [=](tiny_loss_scaler& s) {
     tiny::require_one_context(*tiny::required(loss, "loss").context, *s.context,
                               "loss is of another context than the scaler");
     return s.core.scaled(loss->value);
@@ -61,7 +60,7 @@ tiny_status tiny_loss_scaler_scale(tiny_loss_scaler* scaler, const tiny_tensor* 
 tiny_status tiny_loss_scaler_unscale(tiny_loss_scaler* scaler, tiny_tensor* const* gradients,
                                      size_t count, tiny_tensor** unscaled, size_t unscaled_count) {
   return tiny::produce_list(
-      __func__, unscaled, unscaled_count, tiny::Operands(gradients, count, "gradients"), [&] {
+      __func__, unscaled, unscaled_count, tiny::Operands(gradients, count, "gradients"), [=] {
         tiny_loss_scaler& s = tiny::required(scaler, "scaler");
         tiny::require_one_context(*gradients[0]->context, *s.context,
                                   "gradients of another context than the scaler");

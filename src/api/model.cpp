@@ -22,9 +22,9 @@ namespace {
 
 // A call about a model that answers with one value; needs no context, since a model does not
 // change.
-template <class T, class Body>
+template <class T>
 tiny_status ask(const char* call, const tiny_model* model, T* out, T otherwise,
-                Body body) noexcept {
+                std::type_identity_t<tiny::FunctionRef<T(const LoadedModel&)>> body) noexcept {
   if (!out) return tiny::fail(call, Status::InvalidArgument, "out is NULL");
   *out = otherwise;
   return guarded(call, [&] { *out = body(*tiny::required(model, "model").value); });
@@ -162,7 +162,7 @@ int32_t tiny_op_supported(const char* domain, const char* op, int64_t opset) {
 tiny_status tiny_op(tiny_context* context, const char* domain, const char* op, int64_t opset,
                     tiny_tensor* const* inputs, size_t input_count, const char* attributes,
                     tiny_tensor** outputs, size_t output_count) {
-  return tiny::produce_list(__func__, outputs, output_count, context, [&] {
+  return tiny::produce_list(__func__, outputs, output_count, context, [=] {
     tiny::onnx::OperatorCall call;
     call.domain = domain ? domain : "";
     call.op = &tiny::required(op, "op");
@@ -183,7 +183,7 @@ tiny_status tiny_op(tiny_context* context, const char* domain, const char* op, i
 tiny_status tiny_model_load(tiny_context* context, const char* path, tiny_model** out) {
   if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
   *out = nullptr;
-  return guarded(__func__, [&] {
+  return guarded(__func__, [=] {
     tiny_context& owner = tiny::required(context, "context");
     const char* file = &tiny::required(path, "path");
     const tiny::Building building(owner);
@@ -195,7 +195,7 @@ tiny_status tiny_model_load_memory(tiny_context* context, const void* data, size
                                    const char* folder, tiny_model** out) {
   if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
   *out = nullptr;
-  return guarded(__func__, [&] {
+  return guarded(__func__, [=] {
     tiny_context& owner = tiny::required(context, "context");
     require(data != nullptr || bytes == 0, Status::InvalidArgument, "data is NULL");
     const tiny::Building building(owner);
@@ -223,7 +223,7 @@ void tiny_model_release(tiny_model* model) {
 tiny_status tiny_model_info(const tiny_model* model, tiny_report** out) {
   if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
   *out = nullptr;
-  return guarded(__func__, [&] {
+  return guarded(__func__, [=] {
     const tiny_model& m = tiny::required(model, "model");
     const tiny::Beside beside(*m.context);
     const tiny::Ref<tiny::Context> aside = beside.own_context();
@@ -238,7 +238,7 @@ tiny_status tiny_model_info(const tiny_model* model, tiny_report** out) {
 tiny_status tiny_model_header(const tiny_model* model, tiny_report** out) {
   if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
   *out = nullptr;
-  return guarded(__func__, [&] {
+  return guarded(__func__, [=] {
     const tiny_model& m = tiny::required(model, "model");
     *out = new tiny_report(tiny::onnx::header_json(m.value->model()));
   });
@@ -255,32 +255,32 @@ tiny_status tiny_model_output_count(const tiny_model* model, size_t* out) {
 
 tiny_status tiny_model_input_name(const tiny_model* model, size_t index, const char** out) {
   return ask<const char*>(__func__, model, out, nullptr,
-                          [&](const LoadedModel& m) { return input_at(m, index).name.c_str(); });
+                          [=](const LoadedModel& m) { return input_at(m, index).name.c_str(); });
 }
 
 tiny_status tiny_model_output_name(const tiny_model* model, size_t index, const char** out) {
-  return ask<const char*>(__func__, model, out, nullptr, [&](const LoadedModel& m) {
+  return ask<const char*>(__func__, model, out, nullptr, [=](const LoadedModel& m) {
     return m.output(checked_index(index, m.output_count(), "outputs")).name.c_str();
   });
 }
 
 tiny_status tiny_model_input_index(const tiny_model* model, const char* name, size_t* out) {
   return ask(__func__, model, out, size_t{0},
-             [&](const LoadedModel& m) { return m.input_index(&tiny::required(name, "name")); });
+             [=](const LoadedModel& m) { return m.input_index(&tiny::required(name, "name")); });
 }
 
 tiny_status tiny_model_output_index(const tiny_model* model, const char* name, size_t* out) {
   return ask(__func__, model, out, size_t{0},
-             [&](const LoadedModel& m) { return m.output_index(&tiny::required(name, "name")); });
+             [=](const LoadedModel& m) { return m.output_index(&tiny::required(name, "name")); });
 }
 
 tiny_status tiny_model_input_kind(const tiny_model* model, size_t index, tiny_kind* out) {
   return ask(__func__, model, out, tiny_kind{0},
-             [&](const LoadedModel& m) { return kind_of(input_at(m, index).type); });
+             [=](const LoadedModel& m) { return kind_of(input_at(m, index).type); });
 }
 
 tiny_status tiny_model_output_kind(const tiny_model* model, size_t index, tiny_kind* out) {
-  return tiny::answer(__func__, out, model, "model", [&](const tiny_model& m) {
+  return tiny::answer(__func__, out, model, "model", [=](const tiny_model& m) {
     const size_t place = checked_index(index, m.value->output_count(), "outputs");
     const tiny::onnx::ValueType& type = m.value->output(place).type;
     using Kind = tiny::onnx::ValueType::Kind;
@@ -290,7 +290,7 @@ tiny_status tiny_model_output_kind(const tiny_model* model, size_t index, tiny_k
 }
 
 tiny_status tiny_model_input_dtype(const tiny_model* model, size_t index, tiny_dtype* out) {
-  return ask(__func__, model, out, tiny_dtype{0}, [&](const LoadedModel& m) {
+  return ask(__func__, model, out, tiny_dtype{0}, [=](const LoadedModel& m) {
     return m.input_dtype(checked_index(index, m.input_count(), "inputs")).info().number;
   });
 }
@@ -298,18 +298,18 @@ tiny_status tiny_model_input_dtype(const tiny_model* model, size_t index, tiny_d
 tiny_status tiny_model_input_shape(const tiny_model* model, size_t index, int64_t* dims,
                                    size_t capacity, size_t* rank) {
   return ask(__func__, model, rank, size_t{0},
-             [&](const LoadedModel& m) { return write_dims(dims_at(m, index), dims, capacity); });
+             [=](const LoadedModel& m) { return write_dims(dims_at(m, index), dims, capacity); });
 }
 
 tiny_status tiny_model_input_dim_name(const tiny_model* model, size_t index, size_t axis,
                                       const char** out) {
-  return ask<const char*>(__func__, model, out, nullptr, [&](const LoadedModel& m) {
+  return ask<const char*>(__func__, model, out, nullptr, [=](const LoadedModel& m) {
     return name_of_dim(input_at(m, index).name, dims_at(m, index), axis);
   });
 }
 
 tiny_status tiny_model_output_dtype(const tiny_model* model, size_t index, tiny_dtype* out) {
-  return tiny::answer(__func__, out, model, "model", [&](const tiny_model& m) {
+  return tiny::answer(__func__, out, model, "model", [=](const tiny_model& m) {
     const OutputType& type = type_of_output(m, index);
     require(type.dtype.has_value(), Status::Unsupported, "the dtype of output \"",
             m.value->output(index).name, "\" is not known before the model runs");
@@ -319,7 +319,7 @@ tiny_status tiny_model_output_dtype(const tiny_model* model, size_t index, tiny_
 
 tiny_status tiny_model_output_shape(const tiny_model* model, size_t index, int64_t* dims,
                                     size_t capacity, size_t* rank) {
-  return tiny::answer(__func__, rank, model, "model", [&](const tiny_model& m) {
+  return tiny::answer(__func__, rank, model, "model", [=](const tiny_model& m) {
     const OutputType& type = type_of_output(m, index);
     return write_dims(known_dims(m.value->output(index), type), dims, capacity);
   });
@@ -327,7 +327,7 @@ tiny_status tiny_model_output_shape(const tiny_model* model, size_t index, int64
 
 tiny_status tiny_model_output_dim_name(const tiny_model* model, size_t index, size_t axis,
                                        const char** out) {
-  return tiny::answer(__func__, out, model, "model", [&](const tiny_model& m) {
+  return tiny::answer(__func__, out, model, "model", [=](const tiny_model& m) {
     const OutputType& type = type_of_output(m, index);
     const ValueInfo& info = m.value->output(index);
     return name_of_dim(info.name, known_dims(info, type), axis);
@@ -340,19 +340,19 @@ tiny_status tiny_model_metadata_count(const tiny_model* model, size_t* out) {
 }
 
 tiny_status tiny_model_metadata_key(const tiny_model* model, size_t index, const char** out) {
-  return ask<const char*>(__func__, model, out, nullptr, [&](const LoadedModel& m) {
+  return ask<const char*>(__func__, model, out, nullptr, [=](const LoadedModel& m) {
     return m.metadata()[checked_index(index, m.metadata().size(), "texts")].first.c_str();
   });
 }
 
 tiny_status tiny_model_metadata_value(const tiny_model* model, size_t index, const char** out) {
-  return ask<const char*>(__func__, model, out, nullptr, [&](const LoadedModel& m) {
+  return ask<const char*>(__func__, model, out, nullptr, [=](const LoadedModel& m) {
     return m.metadata()[checked_index(index, m.metadata().size(), "texts")].second.c_str();
   });
 }
 
 tiny_status tiny_model_metadata(const tiny_model* model, const char* key, const char** out) {
-  return ask<const char*>(__func__, model, out, nullptr, [&](const LoadedModel& m) -> const char* {
+  return ask<const char*>(__func__, model, out, nullptr, [=](const LoadedModel& m) -> const char* {
     const std::string_view wanted = &tiny::required(key, "key");
     for (const auto& [name, text] : m.metadata())
       if (name == wanted) return text.c_str();
@@ -364,7 +364,7 @@ tiny_status tiny_model_compile(tiny_model* model, const int64_t* dims, size_t co
                                tiny_program** out) {
   if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
   *out = nullptr;
-  return guarded(__func__, [&] {
+  return guarded(__func__, [=] {
     tiny_model& m = tiny::required(model, "model");
     const tiny::Building building(*m.context);
     require(dims != nullptr || count == 0, Status::InvalidArgument, "dims is NULL but has ", count,
@@ -388,7 +388,7 @@ tiny_status tiny_model_compile(tiny_model* model, const int64_t* dims, size_t co
 
 tiny_status tiny_model_run(tiny_model* model, tiny_tensor* const* inputs, size_t input_count,
                            tiny_tensor** outputs, size_t output_count) {
-  return guarded(__func__, [&] {
+  return guarded(__func__, [=] {
     const tiny::StopSignal::Since since = tiny::StopSignal::Clock::now();
     const Ports ports{inputs, input_count, outputs, output_count};
     tiny_context& context = ports.check(model);
@@ -411,14 +411,14 @@ tiny_status tiny_model_run(tiny_model* model, tiny_tensor* const* inputs, size_t
 }
 
 tiny_status tiny_model_set_seed(tiny_model* model, int64_t seed) {
-  return guarded(__func__, [&] {
+  return guarded(__func__, [=] {
     tiny::required(model, "model").value->set_seed(static_cast<uint64_t>(seed));
   });
 }
 
 tiny_status tiny_model_apply(tiny_model* model, tiny_tensor* const* inputs, size_t input_count,
                              tiny_tensor** outputs, size_t output_count) {
-  return guarded(__func__, [&] {
+  return guarded(__func__, [=] {
     const Ports ports{inputs, input_count, outputs, output_count};
     tiny_context& context = ports.check(model);
     const tiny::Building building(context);

@@ -47,9 +47,8 @@ struct LayerCall {
   tiny_flags known = 0;
 };
 
-template <class Body>
 tiny_status layer(const LayerCall& told, std::initializer_list<tiny::Operand> tensors,
-                  tiny_tensor** out, Body body) noexcept {
+                  tiny_tensor** out, tiny::FunctionRef<Tensor(tiny::Module&)> body) noexcept {
   return tiny::produce_with(told.call, told.module, "module", out, [&](tiny_module& m) {
     tiny::required(told.name, "name");
     check(m, tiny::Operands(tensors));
@@ -87,7 +86,7 @@ bool has_bias(tiny_flags flags) {
 extern "C" {
 
 tiny_status tiny_module_create(tiny_context* context, int64_t seed, tiny_module** out) {
-  return tiny::make_with(__func__, context, out, [&] {
+  return tiny::make_with(__func__, context, out, [=] {
     return tiny::make_ref<tiny::Module>(context->core, static_cast<uint64_t>(seed));
   });
 }
@@ -102,12 +101,12 @@ void tiny_module_release(tiny_module* module) {
 
 tiny_status tiny_module_child(const tiny_module* module, const char* name, tiny_module** out) {
   return make_of(__func__, module, out,
-                 [&](tiny::Module& m) { return m.child(&tiny::required(name, "name")); });
+                 [=](tiny::Module& m) { return m.child(&tiny::required(name, "name")); });
 }
 
 tiny_status tiny_module_set_training(tiny_module* module, int32_t training) {
   return tiny::with(__func__, module, "module",
-                    [&](tiny_module& m) { m.core->set_training(training != 0); });
+                    [=](tiny_module& m) { m.core->set_training(training != 0); });
 }
 
 tiny_status tiny_module_is_training(const tiny_module* module, int32_t* out) {
@@ -118,7 +117,7 @@ tiny_status tiny_module_is_training(const tiny_module* module, int32_t* out) {
 
 tiny_status tiny_module_set_dtype(tiny_module* module, tiny_dtype dtype) {
   return tiny::with(__func__, module, "module",
-                    [&](tiny_module& m) { m.core->set_dtype(tiny::dtype_argument(dtype)); });
+                    [=](tiny_module& m) { m.core->set_dtype(tiny::dtype_argument(dtype)); });
 }
 
 tiny_status tiny_module_generator(const tiny_module* module, tiny_generator** out) {
@@ -129,7 +128,7 @@ tiny_status tiny_module_generator(const tiny_module* module, tiny_generator** ou
 tiny_status tiny_module_parameter(tiny_module* module, const char* name, const int64_t* dims,
                                   size_t ndim, tiny_initial initial, double a, double b,
                                   tiny_tensor** out) {
-  return tiny::produce_with(__func__, module, "module", out, [&](tiny_module& m) {
+  return tiny::produce_with(__func__, module, "module", out, [=](tiny_module& m) {
     return m.core->parameter(&tiny::required(name, "name"), tiny::numbers(dims, ndim, "dims"),
                              tiny::initial_argument(initial, a, b));
   });
@@ -137,7 +136,7 @@ tiny_status tiny_module_parameter(tiny_module* module, const char* name, const i
 
 tiny_status tiny_module_buffer(tiny_module* module, const char* name, tiny_dtype dtype,
                                const int64_t* dims, size_t ndim, double value, tiny_tensor** out) {
-  return tiny::produce_with(__func__, module, "module", out, [&](tiny_module& m) {
+  return tiny::produce_with(__func__, module, "module", out, [=](tiny_module& m) {
     return m.core->buffer(&tiny::required(name, "name"), tiny::numbers(dims, ndim, "dims"),
                           tiny::dtype_argument(dtype), value);
   });
@@ -149,20 +148,20 @@ tiny_status tiny_module_parameter_count(const tiny_module* module, size_t* out) 
 }
 
 tiny_status tiny_module_parameter_name(const tiny_module* module, size_t index, const char** out) {
-  return tiny::answer_with(__func__, module, "module", out, [&](tiny_module& m) {
+  return tiny::answer_with(__func__, module, "module", out, [=](tiny_module& m) {
     return parameter_at(*m.core, index).name.c_str();
   });
 }
 
 tiny_status tiny_module_parameter_at(const tiny_module* module, size_t index, tiny_tensor** out) {
   return tiny::produce_with(__func__, module, "module", out,
-                            [&](tiny_module& m) { return parameter_at(*m.core, index).value; });
+                            [=](tiny_module& m) { return parameter_at(*m.core, index).value; });
 }
 
 tiny_status tiny_module_state(const tiny_module* module, tiny_archive** out) {
   if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
   *out = nullptr;
-  return tiny::with(__func__, module, "module", [&](tiny_module& m) {
+  return tiny::with(__func__, module, "module", [=](tiny_module& m) {
     auto archive = std::make_unique<tiny_archive>(*m.context);
     const size_t above = m.core->full_name("").size();
     for (const tiny::Module::Entry* e : m.core->entries(false)) {
@@ -178,14 +177,14 @@ tiny_status tiny_module_linear(tiny_module* module, const char* name, const tiny
                                int64_t features, tiny_flags flags, tiny_tensor** out) {
   return layer(
       {__func__, module, name, flags, TINY_FLAG_NO_BIAS}, {{x, "x"}}, out,
-      [&](tiny::Module& m) { return tiny::linear(m, name, x->value, features, has_bias(flags)); });
+      [=](tiny::Module& m) { return tiny::linear(m, name, x->value, features, has_bias(flags)); });
 }
 
 tiny_status tiny_module_conv(tiny_module* module, const char* name, const tiny_tensor* x,
                              int64_t channels, const tiny_window* window, tiny_flags flags,
                              tiny_tensor** out) {
   return layer({__func__, module, name, flags, TINY_FLAG_NO_BIAS}, {{x, "x"}}, out,
-               [&](tiny::Module& m) {
+               [=](tiny::Module& m) {
                  return tiny::conv(m, name, x->value, channels,
                                    tiny::required(window, "window").read(), has_bias(flags));
                });
@@ -195,7 +194,7 @@ tiny_status tiny_module_conv_transpose(tiny_module* module, const char* name, co
                                        int64_t channels, const tiny_window* window,
                                        tiny_flags flags, tiny_tensor** out) {
   return layer(
-      {__func__, module, name, flags, TINY_FLAG_NO_BIAS}, {{x, "x"}}, out, [&](tiny::Module& m) {
+      {__func__, module, name, flags, TINY_FLAG_NO_BIAS}, {{x, "x"}}, out, [=](tiny::Module& m) {
         return tiny::conv_transpose(m, name, x->value, channels,
                                     tiny::required(window, "window").read(), has_bias(flags));
       });
@@ -203,7 +202,7 @@ tiny_status tiny_module_conv_transpose(tiny_module* module, const char* name, co
 
 tiny_status tiny_module_embedding(tiny_module* module, const char* name, const tiny_tensor* index,
                                   int64_t count, int64_t size, tiny_tensor** out) {
-  return layer({__func__, module, name}, {{index, "index"}}, out, [&](tiny::Module& m) {
+  return layer({__func__, module, name}, {{index, "index"}}, out, [=](tiny::Module& m) {
     return tiny::embedding(m, name, index->value, count, size);
   });
 }
@@ -212,7 +211,7 @@ tiny_status tiny_module_batch_norm(tiny_module* module, const char* name, const 
                                    double momentum, double epsilon, tiny_flags flags,
                                    tiny_tensor** out) {
   return layer({__func__, module, name, flags, TINY_FLAG_NO_AFFINE}, {{x, "x"}}, out,
-               [&](tiny::Module& m) {
+               [=](tiny::Module& m) {
                  return tiny::batch_norm(m, name, x->value, norm_options(epsilon, flags), momentum);
                });
 }
@@ -221,7 +220,7 @@ tiny_status tiny_module_layer_norm(tiny_module* module, const char* name, const 
                                    int64_t axis, double epsilon, tiny_flags flags,
                                    tiny_tensor** out) {
   return layer({__func__, module, name, flags, TINY_FLAG_NO_AFFINE}, {{x, "x"}}, out,
-               [&](tiny::Module& m) {
+               [=](tiny::Module& m) {
                  return tiny::layer_norm(m, name, x->value, axis, norm_options(epsilon, flags));
                });
 }
@@ -230,7 +229,7 @@ tiny_status tiny_module_rms_norm(tiny_module* module, const char* name, const ti
                                  int64_t axis, double epsilon, tiny_flags flags,
                                  tiny_tensor** out) {
   return layer({__func__, module, name, flags, TINY_FLAG_NO_AFFINE}, {{x, "x"}}, out,
-               [&](tiny::Module& m) {
+               [=](tiny::Module& m) {
                  return tiny::rms_norm(m, name, x->value, axis, norm_options(epsilon, flags));
                });
 }
@@ -239,7 +238,7 @@ tiny_status tiny_module_group_norm(tiny_module* module, const char* name, const 
                                    int64_t groups, double epsilon, tiny_flags flags,
                                    tiny_tensor** out) {
   return layer({__func__, module, name, flags, TINY_FLAG_NO_AFFINE}, {{x, "x"}}, out,
-               [&](tiny::Module& m) {
+               [=](tiny::Module& m) {
                  return tiny::group_norm(m, name, x->value, groups, norm_options(epsilon, flags));
                });
 }
@@ -247,7 +246,7 @@ tiny_status tiny_module_group_norm(tiny_module* module, const char* name, const 
 tiny_status tiny_module_instance_norm(tiny_module* module, const char* name, const tiny_tensor* x,
                                       double epsilon, tiny_flags flags, tiny_tensor** out) {
   return layer({__func__, module, name, flags, TINY_FLAG_NO_AFFINE}, {{x, "x"}}, out,
-               [&](tiny::Module& m) {
+               [=](tiny::Module& m) {
                  return tiny::instance_norm(m, name, x->value, norm_options(epsilon, flags));
                });
 }
@@ -255,7 +254,7 @@ tiny_status tiny_module_instance_norm(tiny_module* module, const char* name, con
 tiny_status tiny_module_dropout(const tiny_module* module, const tiny_tensor* x, double p,
                                 tiny_tensor** out) {
   return layer({__func__, module, "dropout"}, {{x, "x"}}, out,
-               [&](tiny::Module& m) { return tiny::dropout(m, x->value, p); });
+               [=](tiny::Module& m) { return tiny::dropout(m, x->value, p); });
 }
 
 tiny_status tiny_module_recurrent(tiny_module* module, const char* name, tiny_recurrent_kind kind,
@@ -265,7 +264,7 @@ tiny_status tiny_module_recurrent(tiny_module* module, const char* name, tiny_re
                                   size_t output_count) {
   if (!outputs) return tiny::fail(__func__, Status::InvalidArgument, "outputs is NULL");
   for (size_t i = 0; i < output_count; ++i) outputs[i] = nullptr;
-  return tiny::with(__func__, module, "module", [&](tiny_module& m) {
+  return tiny::with(__func__, module, "module", [=](tiny_module& m) {
     tiny::required(name, "name");
     check(m, {{x, "x"}, {h, "h", true}, {c, "c", true}});
     tiny::check_flags(flags, TINY_FLAG_NO_BIAS | TINY_FLAG_BIDIRECTIONAL | TINY_FLAG_BATCH_FIRST);
@@ -294,7 +293,7 @@ tiny_status tiny_module_attention(tiny_module* module, const char* name, const t
                                   tiny_tensor** out) {
   return layer({__func__, module, name, flags, TINY_FLAG_NO_BIAS | TINY_FLAG_CAUSAL},
                {{query, "query"}, {key, "key"}, {value, "value"}, {mask, "mask", true}}, out,
-               [&](tiny::Module& m) {
+               [=](tiny::Module& m) {
                  return tiny::multi_head_attention(
                      m, name, query->value, key->value, value->value,
                      {heads, value_or_none(mask), (flags & TINY_FLAG_CAUSAL) != 0, has_bias(flags),

@@ -37,18 +37,16 @@ tiny_node* make_node(tiny_context& context, UOp value) {
 }
 
 // A building call that makes a node; `body` gets the context.
-template <class Body>
 tiny_status give_node(const char* call, tiny_node** out, tiny_context* context,
-                      Body body) noexcept {
+                      tiny::FunctionRef<UOp(tiny_context&)> body) noexcept {
   if (!out) return tiny::fail(call, Status::InvalidArgument, "out is NULL");
   *out = nullptr;
   return tiny::act(call, context, [&] { *out = make_node(*context, body(*context)); });
 }
 
 // The same of a node.
-template <class Body>
 tiny_status give_node_of(const char* call, tiny_node** out, const tiny_node* node,
-                         Body body) noexcept {
+                         tiny::FunctionRef<UOp(const UOp&)> body) noexcept {
   if (!out) return tiny::fail(call, Status::InvalidArgument, "out is NULL");
   *out = nullptr;
   return tiny::guarded(call, [&] {
@@ -59,8 +57,9 @@ tiny_status give_node_of(const char* call, tiny_node** out, const tiny_node* nod
 }
 
 // A building call that answers a question about a node.
-template <class T, class Body>
-tiny_status ask(const char* call, const tiny_node* node, T* out, Body body) noexcept {
+template <class T>
+tiny_status ask(const char* call, const tiny_node* node, T* out,
+                std::type_identity_t<tiny::FunctionRef<T(const UOp&)>> body) noexcept {
   return tiny::answer(call, out, node, "node", [&](const tiny_node& n) {
     const tiny::Building building(*n.context);
     return body(n.value);
@@ -114,8 +113,7 @@ std::string ops_json() {
 Op op_named(const std::string& name) {
   for (size_t i = 0; i < tiny::kOpCount; ++i)
     if (name == tiny::op_table::kOps[i].name) return static_cast<Op>(i);
-  throw tiny::Error(Status::InvalidArgument,
-                    tiny::cat("no op is named \"", name, "\"; tiny_ops lists them"));
+  tiny::throw_error(Status::InvalidArgument, "no op is named \"", name, "\"; tiny_ops lists them");
 }
 
 // ---- Arguments as JSON
@@ -272,7 +270,7 @@ void check_tensor(const UOp& u) {
     tiny::verify_tensor(u, "tiny_node_tensor");
   } catch (const tiny::Error& e) {
     if (e.status() != Status::Internal) throw;
-    throw tiny::Error(Status::InvalidArgument, e.message());
+    tiny::throw_error(Status::InvalidArgument, e.message());
   }
 }
 
@@ -285,13 +283,13 @@ extern "C" {
 tiny_status tiny_ops(tiny_report** out) {
   if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
   *out = nullptr;
-  return tiny::guarded(__func__, [&] { *out = new tiny_report(ops_json()); });
+  return tiny::guarded(__func__, [=] { *out = new tiny_report(ops_json()); });
 }
 
 tiny_status tiny_tensor_node(const tiny_tensor* tensor, tiny_node** out) {
   if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
   *out = nullptr;
-  return tiny::guarded(__func__, [&] {
+  return tiny::guarded(__func__, [=] {
     tiny_context& context = *tiny::required(tensor, "tensor").context;
     const tiny::Building building(context);
     const UOp node = tensor->value.node();
@@ -344,7 +342,7 @@ tiny_status tiny_node_source_count(const tiny_node* node, size_t* out) {
 }
 
 tiny_status tiny_node_source(const tiny_node* node, size_t index, tiny_node** out) {
-  return give_node_of(__func__, out, node, [&](const UOp& u) {
+  return give_node_of(__func__, out, node, [=](const UOp& u) {
     require(index < u.src().size(), Status::InvalidArgument, title(u), " has ", u.src().size(),
             " sources; there is no source ", index);
     return u.src(index);
@@ -356,7 +354,7 @@ tiny_status tiny_node_has_shape(const tiny_node* node, int32_t* out) {
 }
 
 tiny_status tiny_node_shape(const tiny_node* node, int64_t* dims, size_t capacity, size_t* rank) {
-  return tiny::give_number(__func__, rank, "rank is NULL", [&] {
+  return tiny::give_number(__func__, rank, "rank is NULL", [=] {
     const tiny_node& n = tiny::required(node, "node");
     require(dims || capacity == 0, Status::InvalidArgument, "dims is NULL");
     const tiny::Building building(*n.context);
@@ -377,7 +375,7 @@ tiny_status tiny_node_in_memory(const tiny_node* node, int32_t* out) {
 tiny_status tiny_node_range(const tiny_node* node, int64_t* min, int64_t* max) {
   if (!min || !max) return tiny::fail(__func__, Status::InvalidArgument, "min or max is NULL");
   *min = *max = 0;
-  return tiny::guarded(__func__, [&] {
+  return tiny::guarded(__func__, [=] {
     const tiny_node& n = tiny::required(node, "node");
     require(n.value.dtype().is_int() || n.value.dtype().is_bool(), Status::DType,
             "integers and bools have bounds, not ", to_string(n.value.dtype()));
@@ -405,7 +403,7 @@ tiny_status tiny_node_simplify(const tiny_node* node, tiny_node** out) {
 
 tiny_status tiny_node_float(tiny_context* context, tiny_dtype dtype, double value,
                             tiny_node** out) {
-  return give_node(__func__, out, context, [&](tiny_context& c) {
+  return give_node(__func__, out, context, [=](tiny_context& c) {
     const tiny::DType type = tiny::dtype_argument(dtype);
     require(type.is_float(), Status::DType, to_string(type), " is no float");
     return c.core->graph().constant(type, value);
@@ -414,7 +412,7 @@ tiny_status tiny_node_float(tiny_context* context, tiny_dtype dtype, double valu
 
 tiny_status tiny_node_integer(tiny_context* context, tiny_dtype dtype, int64_t value,
                               tiny_node** out) {
-  return give_node(__func__, out, context, [&](tiny_context& c) {
+  return give_node(__func__, out, context, [=](tiny_context& c) {
     const tiny::DType type = tiny::dtype_argument(dtype);
     require(type.is_int() || type.is_bool(), Status::DType, to_string(type),
             " is neither an integer nor a bool");
@@ -424,7 +422,7 @@ tiny_status tiny_node_integer(tiny_context* context, tiny_dtype dtype, int64_t v
 
 tiny_status tiny_node_variable(tiny_context* context, const char* name, int64_t min, int64_t max,
                                tiny_node** out) {
-  return give_node(__func__, out, context, [&](tiny_context& c) {
+  return give_node(__func__, out, context, [=](tiny_context& c) {
     const std::string text = &tiny::required(name, "name");
     require(!text.empty(), Status::InvalidArgument, "name is empty");
     require(min <= max, Status::InvalidArgument, "the variable \"", text, "\" from ", min, " to ",
@@ -435,7 +433,7 @@ tiny_status tiny_node_variable(tiny_context* context, const char* name, int64_t 
 
 tiny_status tiny_node_make(tiny_context* context, const char* op, tiny_dtype dtype,
                            tiny_node* const* sources, size_t count, tiny_node** out) {
-  return give_node(__func__, out, context, [&](tiny_context& c) {
+  return give_node(__func__, out, context, [=](tiny_context& c) {
     const Op which = op_named(&tiny::required(op, "op"));
     const std::vector<UOp> src = sources_of(c, sources, count);
     const tiny::DType declared = dtype == 0 ? tiny::kVoid : tiny::dtype_argument(dtype);
@@ -446,7 +444,7 @@ tiny_status tiny_node_make(tiny_context* context, const char* op, tiny_dtype dty
 
 tiny_status tiny_node_with_sources(const tiny_node* node, tiny_node* const* sources, size_t count,
                                    tiny_node** out) {
-  return give_node_of(__func__, out, node, [&](const UOp& u) {
+  return give_node_of(__func__, out, node, [=](const UOp& u) {
     return with_sources(u, sources_of(*node->context, sources, count));
   });
 }
@@ -454,7 +452,7 @@ tiny_status tiny_node_with_sources(const tiny_node* node, tiny_node* const* sour
 tiny_status tiny_node_tensor(const tiny_node* node, tiny_tensor** out) {
   if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
   *out = nullptr;
-  return tiny::guarded(__func__, [&] {
+  return tiny::guarded(__func__, [=] {
     tiny_context& context = *tiny::required(node, "node").context;
     const tiny::Building building(context);
     check_tensor(node->value);
@@ -466,7 +464,7 @@ tiny_status tiny_schedule_store(tiny_tensor* const* tensors, size_t count, size_
                                 size_t store, tiny_node** out) {
   if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
   *out = nullptr;
-  return tiny::act(__func__, {tensors, count, "tensors"}, [&] {
+  return tiny::act(__func__, {tensors, count, "tensors"}, [=] {
     *out = make_node(*tensors[0]->context,
                      tiny::scheduled_store(tiny::values_in(tensors, count), kernel, store));
   });

@@ -61,14 +61,14 @@ using tiny::weak_as;
 extern "C" {
 
 tiny_status tiny_unary(tiny_unary_op op, const tiny_tensor* a, tiny_tensor** out) {
-  return produce(__func__, out, {{a, "a"}}, [&] {
+  return produce(__func__, out, {{a, "a"}}, [=] {
     return weak_as(find<tiny::Unary>(tiny::kUnary, op, "unary operation")(a->value), a);
   });
 }
 
 tiny_status tiny_binary(tiny_binary_op op, const tiny_tensor* a, const tiny_tensor* b,
                         tiny_tensor** out) {
-  return produce(__func__, out, {{a, "a"}, {b, "b"}}, [&] {
+  return produce(__func__, out, {{a, "a"}, {b, "b"}}, [=] {
     const tiny::Tensor* const both[] = {&a->value, &b->value};
     tiny::Tensor made =
         find<tiny::Binary>(tiny::kBinary, op, "binary operation")(*both[0], *both[1]);
@@ -80,14 +80,14 @@ tiny_status tiny_binary(tiny_binary_op op, const tiny_tensor* a, const tiny_tens
 
 tiny_status tiny_compare(tiny_compare_op op, const tiny_tensor* a, const tiny_tensor* b,
                          tiny_tensor** out) {
-  return produce(__func__, out, {{a, "a"}, {b, "b"}}, [&] {
+  return produce(__func__, out, {{a, "a"}, {b, "b"}}, [=] {
     return find<tiny::Binary>(tiny::kCompare, op, "comparison")(a->value, b->value);
   });
 }
 
 tiny_status tiny_reduce(tiny_reduce_op op, const tiny_tensor* a, const int64_t* axes, size_t naxes,
                         tiny_flags flags, tiny_tensor** out) {
-  return produce(__func__, out, {{a, "a"}}, [&] {
+  return produce(__func__, out, {{a, "a"}}, [=] {
     check_flags(flags, TINY_FLAG_KEEPDIMS);
     const auto reduction = find<tiny::Reduction>(tiny::kReduce, op, "reduction");
     const bool all = naxes == 0 && axes == nullptr;
@@ -99,7 +99,7 @@ tiny_status tiny_reduce(tiny_reduce_op op, const tiny_tensor* a, const int64_t* 
 
 tiny_status tiny_reshape(const tiny_tensor* a, const int64_t* dims, size_t ndim,
                          tiny_tensor** out) {
-  return produce(__func__, out, {{a, "a"}}, [&] {
+  return produce(__func__, out, {{a, "a"}}, [=] {
     return weak_as(
         tiny::reshape(a->value, a->context->marks.shape(numbers(dims, ndim, "dims"), "dims")), a);
   });
@@ -108,11 +108,11 @@ tiny_status tiny_reshape(const tiny_tensor* a, const int64_t* dims, size_t ndim,
 tiny_status tiny_permute(const tiny_tensor* a, const int64_t* axes, size_t naxes,
                          tiny_tensor** out) {
   return produce(__func__, out, {{a, "a"}},
-                 [&] { return weak_as(tiny::permute(a->value, numbers(axes, naxes, "axes")), a); });
+                 [=] { return weak_as(tiny::permute(a->value, numbers(axes, naxes, "axes")), a); });
 }
 
 tiny_status tiny_expand(const tiny_tensor* a, const int64_t* dims, size_t ndim, tiny_tensor** out) {
-  return produce(__func__, out, {{a, "a"}}, [&] {
+  return produce(__func__, out, {{a, "a"}}, [=] {
     return weak_as(
         tiny::expand(a->value, a->context->marks.shape(numbers(dims, ndim, "dims"), "dims")), a);
   });
@@ -120,12 +120,12 @@ tiny_status tiny_expand(const tiny_tensor* a, const int64_t* dims, size_t ndim, 
 
 tiny_status tiny_flip(const tiny_tensor* a, const int64_t* axes, size_t naxes, tiny_tensor** out) {
   return produce(__func__, out, {{a, "a"}},
-                 [&] { return weak_as(tiny::flip(a->value, numbers(axes, naxes, "axes")), a); });
+                 [=] { return weak_as(tiny::flip(a->value, numbers(axes, naxes, "axes")), a); });
 }
 
 tiny_status tiny_pad(const tiny_tensor* a, const int64_t* before, const int64_t* after,
                      size_t naxes, double value, tiny_tensor** out) {
-  return produce(__func__, out, {{a, "a"}}, [&] {
+  return produce(__func__, out, {{a, "a"}}, [=] {
     const tiny::DimensionMarks& marks = a->context->marks;
     const tiny::Shape front = marks.shape(per_axis(a, before, naxes, "before"), "before");
     const tiny::Shape back = marks.shape(per_axis(a, after, naxes, "after"), "after");
@@ -135,7 +135,7 @@ tiny_status tiny_pad(const tiny_tensor* a, const int64_t* before, const int64_t*
 
 tiny_status tiny_slice(const tiny_tensor* a, const int64_t* begin, const int64_t* end,
                        const int64_t* step, size_t naxes, tiny_tensor** out) {
-  return produce(__func__, out, {{a, "a"}}, [&] {
+  return produce(__func__, out, {{a, "a"}}, [=] {
     const tiny::DimensionMarks& marks = a->context->marks;
     const tiny::Shape first = marks.positions(per_axis(a, begin, naxes, "begin"), "begin");
     const tiny::Shape last = marks.positions(per_axis(a, end, naxes, "end"), "end");
@@ -146,7 +146,7 @@ tiny_status tiny_slice(const tiny_tensor* a, const int64_t* begin, const int64_t
 }
 
 tiny_status tiny_cast(const tiny_tensor* a, tiny_dtype dtype, tiny_tensor** out) {
-  return produce(__func__, out, {{a, "a"}}, [&] {
+  return produce(__func__, out, {{a, "a"}}, [=] {
     const tiny::Context& context = *a->context->core;
     const bool is_weak =
         context.flags().weak_results && (dtype == TINY_WEAK_INT || dtype == TINY_WEAK_FLOAT);
@@ -159,31 +159,31 @@ tiny_status tiny_cast(const tiny_tensor* a, tiny_dtype dtype, tiny_tensor** out)
 
 tiny_status tiny_bitcast(const tiny_tensor* a, tiny_dtype dtype, tiny_tensor** out) {
   return produce(__func__, out, {{a, "a"}},
-                 [&] { return tiny::bitcast(a->value, tiny::dtype_argument(dtype)); });
+                 [=] { return tiny::bitcast(a->value, tiny::dtype_argument(dtype)); });
 }
 
 tiny_status tiny_where(const tiny_tensor* condition, const tiny_tensor* a, const tiny_tensor* b,
                        tiny_tensor** out) {
-  return produce(__func__, out, {{condition, "condition"}, {a, "a"}, {b, "b"}}, [&] {
+  return produce(__func__, out, {{condition, "condition"}, {a, "a"}, {b, "b"}}, [=] {
     const tiny::Tensor* const both[] = {&a->value, &b->value};
     return tiny::weak_like(tiny::where(condition->value, *both[0], *both[1]), both);
   });
 }
 
 tiny_status tiny_contiguous(const tiny_tensor* a, tiny_tensor** out) {
-  return produce(__func__, out, {{a, "a"}}, [&] { return weak_as(tiny::contiguous(a->value), a); });
+  return produce(__func__, out, {{a, "a"}}, [=] { return weak_as(tiny::contiguous(a->value), a); });
 }
 
 tiny_status tiny_concat(tiny_tensor* const* tensors, size_t count, int64_t axis,
                         tiny_tensor** out) {
-  return produce(__func__, out, {tensors, count, "tensors"}, [&] {
+  return produce(__func__, out, {tensors, count, "tensors"}, [=] {
     const std::vector<tiny::Tensor> values = tiny::values_of(tensors, count);
     return tiny::weak_like(tiny::concat(values, axis), tiny::refs_to(values));
   });
 }
 
 tiny_status tiny_matmul(const tiny_tensor* a, const tiny_tensor* b, tiny_tensor** out) {
-  return produce(__func__, out, {{a, "a"}, {b, "b"}}, [&] {
+  return produce(__func__, out, {{a, "a"}, {b, "b"}}, [=] {
     const tiny::Tensor* const both[] = {&a->value, &b->value};
     return tiny::weak_like(tiny::matmul(*both[0], *both[1]), both);
   });

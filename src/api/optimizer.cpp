@@ -16,15 +16,14 @@ struct tiny_optimizer final : tiny::CountedAs<tiny::HandleKind::Optimizer>, tiny
 namespace {
 
 // A call that works with the optimiser, in its context.
-template <class Body>
-tiny_status with(const char* call, const tiny_optimizer* optimizer, Body body) noexcept {
+tiny_status with(const char* call, const tiny_optimizer* optimizer,
+                 tiny::FunctionRef<void(tiny::Optimizer&)> body) noexcept {
   return tiny::with(call, optimizer, "optimizer", [&](tiny_optimizer& o) { body(o.core); });
 }
 
 // One that makes a tensor.
-template <class Body>
 tiny_status produce(const char* call, const tiny_optimizer* optimizer, tiny_tensor** out,
-                    Body body) noexcept {
+                    tiny::FunctionRef<tiny::Tensor(tiny::Optimizer&)> body) noexcept {
   return tiny::produce_with(call, optimizer, "optimizer", out,
                             [&](tiny_optimizer& o) { return body(o.core); });
 }
@@ -65,7 +64,7 @@ extern "C" {
 
 tiny_status tiny_optimizer_create(tiny_context* context, tiny_optimizer_kind kind,
                                   tiny_optimizer** out) {
-  return tiny::make_with(__func__, context, out, [&] {
+  return tiny::make_with(__func__, context, out, [=] {
     require(kind >= TINY_OPTIMIZER_KIND_SGD && kind <= TINY_OPTIMIZER_KIND_ADAGRAD,
             Status::InvalidArgument, "kind is ", static_cast<int64_t>(kind),
             "; wanted one of tiny_optimizer_kind");
@@ -85,7 +84,7 @@ tiny_status tiny_optimizer_add(tiny_optimizer* optimizer, tiny_tensor* const* pa
                                size_t count, int64_t* group) {
   if (!group) return tiny::fail(__func__, Status::InvalidArgument, "group is NULL");
   *group = 0;
-  return with(__func__, optimizer, [&](tiny::Optimizer& o) {
+  return with(__func__, optimizer, [=](tiny::Optimizer& o) {
     *group = static_cast<int64_t>(
         o.add_group(values(*optimizer, parameters, count, "parameters", false)));
   });
@@ -93,7 +92,7 @@ tiny_status tiny_optimizer_add(tiny_optimizer* optimizer, tiny_tensor* const* pa
 
 tiny_status tiny_optimizer_set(tiny_optimizer* optimizer, int64_t group, const char* name,
                                double value) {
-  return with(__func__, optimizer, [&](tiny::Optimizer& o) {
+  return with(__func__, optimizer, [=](tiny::Optimizer& o) {
     o.set(group_number(group), &tiny::required(name, "name"), value);
   });
 }
@@ -102,19 +101,19 @@ tiny_status tiny_optimizer_get(const tiny_optimizer* optimizer, int64_t group, c
                                double* value) {
   if (!value) return tiny::fail(__func__, Status::InvalidArgument, "value is NULL");
   *value = 0;
-  return with(__func__, optimizer, [&](tiny::Optimizer& o) {
+  return with(__func__, optimizer, [=](tiny::Optimizer& o) {
     *value = o.get(group_number(group), &tiny::required(name, "name"));
   });
 }
 
 tiny_status tiny_optimizer_rate(tiny_optimizer* optimizer, int64_t group, tiny_tensor** out) {
   return produce(__func__, optimizer, out,
-                 [&](tiny::Optimizer& o) { return o.rate(group_number(group)); });
+                 [=](tiny::Optimizer& o) { return o.rate(group_number(group)); });
 }
 
 tiny_status tiny_optimizer_step(tiny_optimizer* optimizer, tiny_tensor* const* gradients,
                                 size_t count, const tiny_tensor* skip) {
-  return with(__func__, optimizer, [&](tiny::Optimizer& o) {
+  return with(__func__, optimizer, [=](tiny::Optimizer& o) {
     tiny_tensor* const skips[] = {const_cast<tiny_tensor*>(skip)};
     o.step(values(*optimizer, gradients, count, "gradients", true),
            values(*optimizer, skips, 1, "skip", true).front());
@@ -124,19 +123,19 @@ tiny_status tiny_optimizer_step(tiny_optimizer* optimizer, tiny_tensor* const* g
 tiny_status tiny_optimizer_state_count(tiny_optimizer* optimizer, size_t* out) {
   if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
   *out = 0;
-  return with(__func__, optimizer, [&](tiny::Optimizer& o) { *out = o.state().size(); });
+  return with(__func__, optimizer, [=](tiny::Optimizer& o) { *out = o.state().size(); });
 }
 
 tiny_status tiny_optimizer_state_name(tiny_optimizer* optimizer, size_t index, const char** out) {
   if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
   *out = nullptr;
   return with(__func__, optimizer,
-              [&](tiny::Optimizer& o) { *out = state_at(o, index).name.c_str(); });
+              [=](tiny::Optimizer& o) { *out = state_at(o, index).name.c_str(); });
 }
 
 tiny_status tiny_optimizer_state(tiny_optimizer* optimizer, size_t index, tiny_tensor** out) {
   return produce(__func__, optimizer, out,
-                 [&](tiny::Optimizer& o) { return state_at(o, index).value; });
+                 [=](tiny::Optimizer& o) { return state_at(o, index).value; });
 }
 
 }  // extern "C"

@@ -84,8 +84,7 @@ tiny::Ref<tiny::Exchange> exchange_below(tiny_tensor* const* inputs, size_t inpu
   return {};
 }
 
-template <class Body>
-tiny_status ask(const char* call, size_t* out, Body body) noexcept {
+tiny_status ask(const char* call, size_t* out, tiny::FunctionRef<size_t()> body) noexcept {
   if (!out) return tiny::fail(call, Status::InvalidArgument, "out is NULL");
   *out = 0;
   return guarded(call, [&] { *out = body(); });
@@ -109,10 +108,9 @@ size_t index_of(const tiny_run& run, const tiny_variable& variable) {
     if (v.name == variable.name && v.min == variable.min && v.max == variable.max) return i;
     known.push_back(tiny::cat('"', v.name, "\" from ", v.min, " to ", v.max));
   }
-  throw tiny::Error(Status::InvalidArgument,
-                    tiny::cat("the program has no variable \"", variable.name, "\" from ",
-                              variable.min, " to ", variable.max, "; it has ",
-                              known.empty() ? std::string("none") : tiny::join(known, ", ")));
+  tiny::throw_error(Status::InvalidArgument, "the program has no variable \"", variable.name,
+                    "\" from ", variable.min, " to ", variable.max, "; it has ",
+                    known.empty() ? std::string("none") : tiny::join(known, ", "));
 }
 
 struct StageName {
@@ -130,8 +128,8 @@ tiny::SourceStage stage_named(std::string_view name) {
     if (name == s.name) return s.stage;
     known.emplace_back(s.name);
   }
-  throw tiny::Error(Status::InvalidArgument,
-                    tiny::cat("unknown stage \"", name, "\"; known: ", tiny::join(known, ", ")));
+  tiny::throw_error(Status::InvalidArgument, "unknown stage \"", name,
+                    "\"; known: ", tiny::join(known, ", "));
 }
 
 }  // namespace
@@ -152,7 +150,7 @@ void tiny_report_release(tiny_report* report) {
 
 tiny_status tiny_input(tiny_context* context, tiny_dtype dtype, const int64_t* dims, size_t ndim,
                        tiny_tensor** out) {
-  return tiny::produce(__func__, out, context, [&] {
+  return tiny::produce(__func__, out, context, [=] {
     return tiny::make_placeholder(context->core, tiny::dtype_argument(dtype),
                                   context->marks.shape(tiny::numbers(dims, ndim, "dims"), "dims"));
   });
@@ -163,7 +161,7 @@ tiny_status tiny_program_compile(tiny_tensor* const* inputs, size_t input_count,
                                  tiny_program** out) {
   if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
   *out = nullptr;
-  return guarded(__func__, [&] {
+  return guarded(__func__, [=] {
     require(outputs != nullptr && output_count > 0, Status::InvalidArgument,
             "outputs is NULL or empty");
     if (const auto exchange =
@@ -192,18 +190,18 @@ void tiny_program_release(tiny_program* program) {
 
 tiny_status tiny_program_kernel_count(const tiny_program* program, size_t* out) {
   return ask(__func__, out,
-             [&] { return count_kernels(program, [](const tiny::TapeEntry&) { return true; }); });
+             [=] { return count_kernels(program, [](const tiny::TapeEntry&) { return true; }); });
 }
 
 tiny_status tiny_program_interpreted_count(const tiny_program* program, size_t* out) {
-  return ask(__func__, out, [&] {
+  return ask(__func__, out, [=] {
     return count_kernels(program,
                          [](const tiny::TapeEntry& entry) { return entry.info.interpreted; });
   });
 }
 
 tiny_status tiny_program_cached_count(const tiny_program* program, size_t* out) {
-  return ask(__func__, out, [&] {
+  return ask(__func__, out, [=] {
     return count_kernels(program, [](const tiny::TapeEntry& entry) { return entry.info.cached; });
   });
 }
@@ -212,7 +210,7 @@ tiny_status tiny_program_memory(const tiny_program* program, size_t* arena, size
   if (!arena || !weights)
     return tiny::fail(__func__, Status::InvalidArgument, "arena or weights is NULL");
   *arena = *weights = 0;
-  return guarded(__func__, [&] {
+  return guarded(__func__, [=] {
     for (const tiny::ProgramPart& part : tiny::required(program, "program").parts()) {
       const tiny::Program* const tape = part.value->compiled.program.get();
       *arena += tape ? static_cast<size_t>(tape->arena_bytes) : 0;
@@ -224,7 +222,7 @@ tiny_status tiny_program_memory(const tiny_program* program, size_t* arena, size
 tiny_status tiny_program_kernels(const tiny_program* program, tiny_report** out) {
   if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
   *out = nullptr;
-  return guarded(__func__, [&] {
+  return guarded(__func__, [=] {
     std::string all;
     for (const TapeOf& one : tapes_of(program)) {
       if (one.tape->tape.empty()) continue;
@@ -239,7 +237,7 @@ tiny_status tiny_program_kernel_source(const tiny_program* program, size_t index
                                        tiny_report** out) {
   if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
   *out = nullptr;
-  return guarded(__func__, [&] {
+  return guarded(__func__, [=] {
     const size_t count = count_kernels(program, [](const tiny::TapeEntry&) { return true; });
     require(index < count, Status::InvalidArgument, "the program has ", count,
             " kernels; got index ", index);
@@ -262,7 +260,7 @@ tiny_status tiny_program_times(const tiny_program* program, double* schedule, do
   if (!schedule || !compile || !init)
     return tiny::fail(__func__, Status::InvalidArgument, "schedule, compile or init is NULL");
   *schedule = *compile = *init = 0;
-  return guarded(__func__, [&] {
+  return guarded(__func__, [=] {
     for (const tiny::ProgramPart& part : tiny::required(program, "program").parts()) {
       const TensorProgram& p = *part.value;
       *schedule += p.import_seconds + p.compiled.schedule_seconds;
@@ -275,7 +273,7 @@ tiny_status tiny_program_times(const tiny_program* program, double* schedule, do
 tiny_status tiny_run_create(tiny_program* program, tiny_run** out) {
   if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
   *out = nullptr;
-  return guarded(__func__, [&] {
+  return guarded(__func__, [=] {
     const tiny_program& p = tiny::required(program, "program");
     auto run = std::make_unique<tiny_run>(
         *p.context, tiny::make_ref<tiny::TensorRun>(p.context->core, p.value));
@@ -289,7 +287,7 @@ void tiny_run_release(tiny_run* run) {
 }
 
 tiny_status tiny_run_set_input(tiny_run* run, size_t index, const tiny_tensor* tensor) {
-  return guarded(__func__, [&] {
+  return guarded(__func__, [=] {
     tiny_run& r = tiny::required(run, "run");
     const tiny_tensor& t = tiny::required(tensor, "tensor");
     if (r.joint) {
@@ -305,7 +303,7 @@ tiny_status tiny_run_set_input(tiny_run* run, size_t index, const tiny_tensor* t
 }
 
 tiny_status tiny_run_bind_input(tiny_run* run, size_t index, const void* data, size_t bytes) {
-  return guarded(__func__, [&] {
+  return guarded(__func__, [=] {
     tiny_run& r = tiny::required(run, "run");
     const Using use(r);
     if (r.joint)
@@ -316,7 +314,7 @@ tiny_status tiny_run_bind_input(tiny_run* run, size_t index, const void* data, s
 }
 
 tiny_status tiny_run_bind_output(tiny_run* run, size_t index, void* data, size_t bytes) {
-  return guarded(__func__, [&] {
+  return guarded(__func__, [=] {
     output_at(run, index);
     const Using use(*run);
     if (run->joint)
@@ -327,7 +325,7 @@ tiny_status tiny_run_bind_output(tiny_run* run, size_t index, void* data, size_t
 }
 
 tiny_status tiny_run_set_variable(tiny_run* run, const tiny_variable* variable, int64_t value) {
-  return guarded(__func__, [&] {
+  return guarded(__func__, [=] {
     tiny_run& r = tiny::required(run, "run");
     const size_t index = index_of(r, tiny::required(variable, "variable"));
     const Using use(r);
@@ -338,7 +336,7 @@ tiny_status tiny_run_set_variable(tiny_run* run, const tiny_variable* variable, 
 tiny_status tiny_run_dim(const tiny_run* run, int64_t dim, int64_t* out) {
   if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
   *out = 0;
-  return guarded(__func__, [&] {
+  return guarded(__func__, [=] {
     const tiny_run& r = tiny::required(run, "run");
     const tiny::Building building(*r.context);
     *out = r.value->value_of(r.context->marks.dim(dim, "dim"));
@@ -346,7 +344,7 @@ tiny_status tiny_run_dim(const tiny_run* run, int64_t dim, int64_t* out) {
 }
 
 tiny_status tiny_run_set_output(tiny_run* run, size_t index, tiny_tensor* tensor) {
-  return guarded(__func__, [&] {
+  return guarded(__func__, [=] {
     tiny_run& r = tiny::required(run, "run");
     output_at(run, index);
     if (r.joint) {
@@ -365,7 +363,7 @@ tiny_status tiny_run_set_output(tiny_run* run, size_t index, tiny_tensor* tensor
 }
 
 tiny_status tiny_run_execute(tiny_run* run) {
-  return guarded(__func__, [&] {
+  return guarded(__func__, [=] {
     tiny_run& r = tiny::required(run, "run");
     const Using use(r);
     r.forget_taken();
@@ -379,7 +377,7 @@ tiny_status tiny_run_execute(tiny_run* run) {
 }
 
 tiny_status tiny_run_set_cancel(tiny_run* run, tiny_cancel* cancel) {
-  return guarded(__func__, [&] {
+  return guarded(__func__, [=] {
     tiny_run& r = tiny::required(run, "run");
     const Using use(r);
     if (r.joint)
@@ -390,7 +388,7 @@ tiny_status tiny_run_set_cancel(tiny_run* run, tiny_cancel* cancel) {
 }
 
 tiny_status tiny_run_read_output(tiny_run* run, size_t index, void* data, size_t bytes) {
-  return guarded(__func__, [&] {
+  return guarded(__func__, [=] {
     const TensorProgram::Port& port = output_at(run, index);
     run->value->require_variables();
     require(bytes == static_cast<size_t>(port.bytes), Status::Shape, "output \"", port.name,
@@ -408,7 +406,7 @@ tiny_status tiny_run_read_output(tiny_run* run, size_t index, void* data, size_t
 tiny_status tiny_run_output_tensor(tiny_run* run, size_t index, tiny_tensor** out) {
   if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
   *out = nullptr;
-  return guarded(__func__, [&] {
+  return guarded(__func__, [=] {
     output_at(run, index);
     tiny_context& context = run->joint ? run->joint->context_of(index) : *run->context;
     const tiny::Building building(context);
@@ -430,12 +428,12 @@ tiny_status tiny_run_output_tensor(tiny_run* run, size_t index, tiny_tensor** ou
 tiny_status tiny_run_output_dtype(const tiny_run* run, size_t index, tiny_dtype* out) {
   if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
   *out = 0;
-  return guarded(__func__, [&] { *out = output_at(run, index).dtype.info().number; });
+  return guarded(__func__, [=] { *out = output_at(run, index).dtype.info().number; });
 }
 
 tiny_status tiny_run_output_shape(const tiny_run* run, size_t index, int64_t* dims, size_t capacity,
                                   size_t* rank) {
-  return ask(__func__, rank, [&] {
+  return ask(__func__, rank, [=] {
     require(dims != nullptr || capacity == 0, Status::InvalidArgument,
             "dims is NULL but has room for ", capacity);
     const tiny::Ints& shape = output_at(run, index).shape;
@@ -446,7 +444,7 @@ tiny_status tiny_run_output_shape(const tiny_run* run, size_t index, int64_t* di
 }
 
 tiny_status tiny_run_set_timed(tiny_run* run, int32_t on) {
-  return guarded(__func__, [&] {
+  return guarded(__func__, [=] {
     tiny_run& r = tiny::required(run, "run");
     const Using use(r);
     if (r.joint)
@@ -458,7 +456,7 @@ tiny_status tiny_run_set_timed(tiny_run* run, int32_t on) {
 
 tiny_status tiny_run_kernel_seconds(const tiny_run* run, double* seconds, size_t capacity,
                                     size_t* count) {
-  return ask(__func__, count, [&] {
+  return ask(__func__, count, [=] {
     require(seconds != nullptr || capacity == 0, Status::InvalidArgument,
             "seconds is NULL but has room for ", capacity);
     const tiny_run& r = tiny::required(run, "run");
@@ -473,7 +471,7 @@ tiny_status tiny_run_kernel_seconds(const tiny_run* run, double* seconds, size_t
 tiny_status tiny_run_trace(const tiny_run* run, tiny_report** out) {
   if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
   *out = nullptr;
-  return guarded(__func__, [&] {
+  return guarded(__func__, [=] {
     const tiny_run& r = tiny::required(run, "run");
     require(!r.joint, Status::Unsupported,
             "a program of several devices has no one trace: tiny_run_kernel_seconds"

@@ -133,7 +133,7 @@ std::vector<Assignment> matched(std::span<const ArchiveEntry> target,
   foreign.append_to(complaints);
   const Status status = complaints.empty() ? Status::Shape : Status::InvalidArgument;
   complaints.insert(complaints.end(), differing.begin(), differing.end());
-  if (!complaints.empty()) throw tiny::Error(status, tiny::join(complaints, "; "));
+  if (!complaints.empty()) tiny::throw_error(status, tiny::join(complaints, "; "));
   return assignments;
 }
 
@@ -187,7 +187,7 @@ tiny_status tiny_archive_remove(tiny_archive* archive, const char* name) {
 tiny_status tiny_archive_metadata(const tiny_archive* archive, const char* key, const char** out) {
   if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
   *out = nullptr;
-  return with_archive(__func__, archive, [&] {
+  return with_archive(__func__, archive, [=] {
     const std::string name = &tiny::required(key, "key");
     const auto at =
         std::ranges::find(archive->metadata, name, &std::pair<std::string, std::string>::first);
@@ -197,7 +197,7 @@ tiny_status tiny_archive_metadata(const tiny_archive* archive, const char* key, 
 
 tiny_status tiny_archive_assign(const tiny_archive* target, const tiny_archive* source,
                                 tiny_flags flags) {
-  return tiny::guarded(__func__, [&] {
+  return tiny::guarded(__func__, [=] {
     tiny::check_flags(flags, TINY_FLAG_PARTIAL);
     tiny_context& context = *tiny::required(target, "target").context;
     tiny::require_one_context(*tiny::required(source, "source").context, context,

@@ -58,9 +58,8 @@ struct Described {
 };
 
 // A call that makes a list of numbers of a view: as many as there is room for.
-template <class Body>
 tiny_status write_list(const char* call, tiny_context* context, int64_t* out, size_t capacity,
-                       size_t* count, Body body) noexcept {
+                       size_t* count, FunctionRef<Shape()> body) noexcept {
   if (!count) return fail(call, Status::InvalidArgument, "count is NULL");
   *count = 0;
   return act(call, context, [&] {
@@ -90,7 +89,7 @@ extern "C" {
 
 tiny_status tiny_as_strided(const tiny_tensor* a, const int64_t* dims, const int64_t* strides,
                             size_t ndim, int64_t offset, tiny_tensor** out) {
-  return produce(__func__, out, {{a, "a"}}, [&] {
+  return produce(__func__, out, {{a, "a"}}, [=] {
     const tiny_context& context = *a->context;
     return tiny::as_strided(a->value, context.marks.shape(numbers(dims, ndim, "dims"), "dims"),
                             tiny::signed_numbers(context, strides, ndim, "strides"),
@@ -100,7 +99,7 @@ tiny_status tiny_as_strided(const tiny_tensor* a, const int64_t* dims, const int
 
 tiny_status tiny_empty_strided(tiny_context* context, tiny_dtype dtype, const int64_t* dims,
                                const int64_t* strides, size_t ndim, tiny_tensor** out) {
-  return produce(__func__, out, context, [&] {
+  return produce(__func__, out, context, [=] {
     return tiny::empty_strided(context->core, tiny::dtype_argument(dtype),
                                context->marks.plain(numbers(dims, ndim, "dims"), "dims"),
                                numbers(strides, ndim, "strides"));
@@ -112,7 +111,7 @@ tiny_status tiny_get_buffer_size(tiny_context* context, const int64_t* dims, con
                                  int64_t offset, int64_t* out) {
   if (!out) return tiny::fail(__func__, tiny::Status::InvalidArgument, "out is NULL");
   *out = 0;
-  return tiny::act(__func__, context, [&] {
+  return tiny::act(__func__, context, [=] {
     const Described described{dims, strides, mask_begin, mask_end, ndim, offset};
     *out = context->marks.mark(tiny::buffer_size(described.inside(*context)));
   });
@@ -121,7 +120,7 @@ tiny_status tiny_get_buffer_size(tiny_context* context, const int64_t* dims, con
 tiny_status tiny_get_real_view(tiny_context* context, const int64_t* dims, const int64_t* strides,
                                const int64_t* mask_begin, const int64_t* mask_end, size_t ndim,
                                int64_t offset, int64_t* view, size_t capacity, size_t* count) {
-  return tiny::write_list(__func__, context, view, capacity, count, [&] {
+  return tiny::write_list(__func__, context, view, capacity, count, [=] {
     const Described described{dims, strides, mask_begin, mask_end, ndim, offset};
     tiny::View real = tiny::real_view(described.inside(*context));
     tiny::append(real.shape, real.strides);
@@ -133,7 +132,7 @@ tiny_status tiny_get_real_view(tiny_context* context, const int64_t* dims, const
 tiny_status tiny_to_movement_ops(tiny_context* context, const int64_t* dims, const int64_t* strides,
                                  const int64_t* mask_begin, const int64_t* mask_end, size_t ndim,
                                  int64_t offset, int64_t* ops, size_t capacity, size_t* count) {
-  return tiny::write_list(__func__, context, ops, capacity, count, [&] {
+  return tiny::write_list(__func__, context, ops, capacity, count, [=] {
     const Described described{dims, strides, mask_begin, mask_end, ndim, offset};
     Shape made;
     for (const tiny::MovementStep& step :
@@ -150,7 +149,7 @@ tiny_status tiny_to_movement_ops(tiny_context* context, const int64_t* dims, con
 
 tiny_status tiny_apply_movement_op(const tiny_tensor* a, tiny_movement op, const int64_t* values,
                                    size_t count, tiny_tensor** out) {
-  return produce(__func__, out, {{a, "a"}}, [&] {
+  return produce(__func__, out, {{a, "a"}}, [=] {
     const auto movement = tiny::find<tiny::Movement>(tiny::kMovements, op, "movement");
     return tiny::apply_movement_op(
         a->value, {movement, tiny::signed_numbers(*a->context, values, count, "numbers")});

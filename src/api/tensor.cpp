@@ -61,9 +61,8 @@ bool read_computed(const tiny_tensor& tensor, void* data, size_t bytes) {
   const auto strides = tiny::strides_of(tensor);
   const size_t wanted = static_cast<size_t>(tensor.numel) * size;
   if (bytes != wanted)
-    throw tiny::Error(Status::Shape,
-                      tiny::cat("shape ", tiny::list_text({dims.begin(), dims.end()}), " of ",
-                                tensor.dtype, " has ", wanted, " bytes; got ", bytes));
+    tiny::throw_error(Status::Shape, "shape ", tiny::list_text({dims.begin(), dims.end()}), " of ",
+                      tensor.dtype, " has ", wanted, " bytes; got ", bytes);
   if (bytes == 0) return true;
   require(data != nullptr, Status::InvalidArgument, "data is NULL");
   if (tensor.is_number) {
@@ -90,7 +89,7 @@ extern "C" {
 
 tiny_status tiny_tensor_from_data(tiny_context* context, tiny_dtype dtype, const int64_t* dims,
                                   size_t ndim, const void* data, size_t bytes, tiny_tensor** out) {
-  return produce(__func__, out, context, [&] {
+  return produce(__func__, out, context, [=] {
     return tiny::from_data(context->core, tiny::dtype_argument(dtype),
                            context->marks.plain(numbers(dims, ndim, "dims"), "dims"), data,
                            signed_bytes(bytes));
@@ -101,7 +100,7 @@ tiny_status tiny_tensor_wrap(tiny_context* context, tiny_dtype dtype, const int6
                              const int64_t* strides, size_t ndim, void* data, size_t bytes,
                              int64_t offset, tiny_flags flags, void (*deleter)(void* user),
                              void* user, tiny_tensor** out) {
-  return produce(__func__, out, context, [&] {
+  return produce(__func__, out, context, [=] {
     tiny::check_flags(flags, TINY_FLAG_READ_ONLY);
     const tiny::DType type = tiny::dtype_argument(dtype);
     const Ints shape = context->marks.plain(numbers(dims, ndim, "dims"), "dims");
@@ -117,20 +116,20 @@ tiny_status tiny_tensor_wrap(tiny_context* context, tiny_dtype dtype, const int6
 }
 
 tiny_status tiny_scalar_float(tiny_context* context, double value, tiny_tensor** out) {
-  return produce(__func__, out, context, [&] {
+  return produce(__func__, out, context, [=] {
     return tiny::Tensor::weak_float(context->core, context->marks.scalar(value, "value"));
   });
 }
 
 tiny_status tiny_scalar_int(tiny_context* context, int64_t value, tiny_tensor** out) {
-  return produce(__func__, out, context, [&] {
+  return produce(__func__, out, context, [=] {
     return tiny::Tensor::weak_int(context->core, context->marks.scalar(value, "value"));
   });
 }
 
 tiny_status tiny_full(tiny_context* context, tiny_dtype dtype, const int64_t* dims, size_t ndim,
                       double value, tiny_tensor** out) {
-  return produce(__func__, out, context, [&] {
+  return produce(__func__, out, context, [=] {
     return tiny::full(context->core, tiny::dtype_argument(dtype),
                       context->marks.shape(numbers(dims, ndim, "dims"), "dims"),
                       context->marks.scalar(value, "value"));
@@ -138,7 +137,7 @@ tiny_status tiny_full(tiny_context* context, tiny_dtype dtype, const int64_t* di
 }
 
 tiny_status tiny_arange(tiny_context* context, tiny_dtype dtype, int64_t count, tiny_tensor** out) {
-  return produce(__func__, out, context, [&] {
+  return produce(__func__, out, context, [=] {
     return tiny::arange(context->core, tiny::dtype_argument(dtype),
                         context->marks.dim(count, "count"));
   });
@@ -155,7 +154,7 @@ void tiny_tensor_release(tiny_tensor* tensor) {
 tiny_status tiny_tensor_context(const tiny_tensor* tensor, tiny_context** out) {
   if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
   *out = nullptr;
-  return tiny::guarded(__func__, [&] {
+  return tiny::guarded(__func__, [=] {
     tiny_context* context = tiny::required(tensor, "tensor").context;
     context->own();
     *out = context;
@@ -170,7 +169,7 @@ tiny_status tiny_tensor_dtype(const tiny_tensor* tensor, tiny_dtype* out) {
 }
 
 tiny_status tiny_tensor_set_name(tiny_tensor* tensor, const char* name) {
-  return act(__func__, {{tensor, "tensor"}}, [&] {
+  return act(__func__, {{tensor, "tensor"}}, [=] {
     const std::string text = &tiny::required(name, "name");
     const tiny::UOp& node = tensor->value.node();
     node.node()->origin = text.empty() ? tiny::kNobody : node.graph().origins().named(text);
@@ -189,7 +188,7 @@ tiny_status tiny_tensor_rank(const tiny_tensor* tensor, size_t* out) {
 
 tiny_status tiny_tensor_shape(const tiny_tensor* tensor, int64_t* dims, size_t capacity,
                               size_t* rank) {
-  return answer(__func__, rank, tensor, "tensor", [&](const tiny_tensor& t) {
+  return answer(__func__, rank, tensor, "tensor", [=](const tiny_tensor& t) {
     write_numbers({t.dims, t.rank}, dims, capacity);
     return t.rank;
   });
@@ -197,7 +196,7 @@ tiny_status tiny_tensor_shape(const tiny_tensor* tensor, int64_t* dims, size_t c
 
 tiny_status tiny_tensor_strides(const tiny_tensor* tensor, int64_t* strides, size_t capacity,
                                 size_t* rank) {
-  return answer(__func__, rank, tensor, "tensor", [&](const tiny_tensor& t) {
+  return answer(__func__, rank, tensor, "tensor", [=](const tiny_tensor& t) {
     require_fixed(t);
     write_numbers({t.strides, t.rank}, strides, capacity);
     return t.rank;
@@ -233,7 +232,7 @@ tiny_status tiny_tensor_data(const tiny_tensor* tensor, const void** out) {
 }
 
 tiny_status tiny_tensor_read(const tiny_tensor* tensor, void* data, size_t bytes) {
-  return guarded(__func__, [&] {
+  return guarded(__func__, [=] {
     const tiny_tensor& t = tiny::required(tensor, "tensor");
     if (read_computed(t, data, bytes)) return;
     const tiny::Building building(*t.context);
@@ -243,19 +242,19 @@ tiny_status tiny_tensor_read(const tiny_tensor* tensor, void* data, size_t bytes
 
 tiny_status tiny_assign(tiny_tensor* target, const tiny_tensor* value) {
   return tiny::act(__func__, {{target, "target"}, {value, "value"}},
-                   [&] { tiny::assign(target->value, value->value); });
+                   [=] { tiny::assign(target->value, value->value); });
 }
 
 tiny_status tiny_realize(tiny_tensor* const* tensors, size_t count) {
   if (count == 0) return TINY_OK;
   return tiny::act(__func__, {tensors, count, "tensors"},
-                   [&] { tiny::realize(tiny::values_in(tensors, count)); });
+                   [=] { tiny::realize(tiny::values_in(tensors, count)); });
 }
 
 tiny_status tiny_schedule(tiny_tensor* const* tensors, size_t count, tiny_report** out) {
   if (!out) return tiny::fail(__func__, tiny::Status::InvalidArgument, "out is NULL");
   *out = nullptr;
-  return tiny::act(__func__, {tensors, count, "tensors"}, [&] {
+  return tiny::act(__func__, {tensors, count, "tensors"}, [=] {
     *out = new tiny_report(tiny::schedule_json(tiny::values_in(tensors, count)));
   });
 }

@@ -15,7 +15,7 @@ tiny_status tiny_gradient(tiny_tensor* const* losses, size_t loss_count, tiny_te
                           size_t wrt_count, tiny_tensor* const* upstream, size_t upstream_count,
                           tiny_flags flags, tiny_tensor** gradients, size_t count) {
   return tiny::produce_list(
-      __func__, gradients, count, tiny::Operands(losses, loss_count, "losses"), [&] {
+      __func__, gradients, count, tiny::Operands(losses, loss_count, "losses"), [=] {
         tiny::check_flags(flags, TINY_FLAG_ALLOW_UNUSED);
         const tiny_context& context = tiny::Operands(losses, loss_count, "losses").context();
         const auto check = [&](tiny_tensor* const* tensors, size_t many, const char* name) {
@@ -39,7 +39,7 @@ tiny_status tiny_made_of(const tiny_tensor* tensor, tiny_tensor* const* others, 
                          int64_t* positions, size_t capacity, size_t* found) {
   if (!found) return tiny::fail(__func__, tiny::Status::InvalidArgument, "found is NULL");
   *found = 0;
-  return tiny::act(__func__, {{tensor, "tensor"}}, [&] {
+  return tiny::act(__func__, {{tensor, "tensor"}}, [=] {
     tiny::require(positions != nullptr || capacity == 0, tiny::Status::InvalidArgument,
                   "positions is NULL but has room for ", capacity);
     if (other_count > 0)
@@ -54,16 +54,16 @@ tiny_status tiny_made_of(const tiny_tensor* tensor, tiny_tensor* const* others, 
 
 tiny_status tiny_detach(const tiny_tensor* a, tiny_tensor** out) {
   return produce(__func__, out, {{a, "a"}},
-                 [&] { return tiny::weak_like(tiny::detach(a->value), a->value); });
+                 [=] { return tiny::weak_like(tiny::detach(a->value), a->value); });
 }
 
 tiny_status tiny_clone(const tiny_tensor* a, tiny_tensor** out) {
-  return produce(__func__, out, {{a, "a"}}, [&] { return tiny::clone(a->value); });
+  return produce(__func__, out, {{a, "a"}}, [=] { return tiny::clone(a->value); });
 }
 
 tiny_status tiny_recompute(const tiny_tensor* a, tiny_tensor* const* kept, size_t count,
                            tiny_tensor** out) {
-  return produce(__func__, out, {{a, "a"}}, [&] {
+  return produce(__func__, out, {{a, "a"}}, [=] {
     if (count == 0) return tiny::recompute(a->value);
     tiny::require_one_context(tiny::Operands(kept, count, "kept").context(), *a->context,
                               "kept is of another context than a");
@@ -73,26 +73,26 @@ tiny_status tiny_recompute(const tiny_tensor* a, tiny_tensor* const* kept, size_
 
 tiny_status tiny_random_key(tiny_context* context, int64_t seed, tiny_tensor** out) {
   return produce(__func__, out, context,
-                 [&] { return tiny::random_key(context->core, static_cast<uint64_t>(seed)); });
+                 [=] { return tiny::random_key(context->core, static_cast<uint64_t>(seed)); });
 }
 
 tiny_status tiny_random_split(const tiny_tensor* key, int64_t count, tiny_tensor** out) {
-  return produce(__func__, out, {{key, "key"}}, [&] { return tiny::split_key(key->value, count); });
+  return produce(__func__, out, {{key, "key"}}, [=] { return tiny::split_key(key->value, count); });
 }
 
 tiny_status tiny_random_bits(const tiny_tensor* key, int64_t count, tiny_tensor** out) {
   return produce(__func__, out, {{key, "key"}},
-                 [&] { return tiny::random_bits(key->value, count); });
+                 [=] { return tiny::random_bits(key->value, count); });
 }
 
 tiny_status tiny_random_at(const tiny_tensor* key, const tiny_tensor* counters, tiny_tensor** out) {
   return produce(__func__, out, {{key, "key"}, {counters, "counters"}},
-                 [&] { return tiny::random_at(key->value, counters->value); });
+                 [=] { return tiny::random_at(key->value, counters->value); });
 }
 
 tiny_status tiny_random_uniform(const tiny_tensor* key, tiny_dtype dtype, const int64_t* dims,
                                 size_t ndim, tiny_tensor** out) {
-  return produce(__func__, out, {{key, "key"}}, [&] {
+  return produce(__func__, out, {{key, "key"}}, [=] {
     return tiny::random_uniform(key->value, tiny::dtype_argument(dtype),
                                 tiny::to_shape(numbers(dims, ndim, "dims")));
   });
@@ -100,7 +100,7 @@ tiny_status tiny_random_uniform(const tiny_tensor* key, tiny_dtype dtype, const 
 
 tiny_status tiny_random_normal(const tiny_tensor* key, tiny_dtype dtype, const int64_t* dims,
                                size_t ndim, tiny_tensor** out) {
-  return produce(__func__, out, {{key, "key"}}, [&] {
+  return produce(__func__, out, {{key, "key"}}, [=] {
     return tiny::random_normal(key->value, tiny::dtype_argument(dtype),
                                tiny::to_shape(numbers(dims, ndim, "dims")));
   });
@@ -108,7 +108,7 @@ tiny_status tiny_random_normal(const tiny_tensor* key, tiny_dtype dtype, const i
 
 tiny_status tiny_random_integers(const tiny_tensor* key, tiny_dtype dtype, const int64_t* dims,
                                  size_t ndim, int64_t low, int64_t high, tiny_tensor** out) {
-  return produce(__func__, out, {{key, "key"}}, [&] {
+  return produce(__func__, out, {{key, "key"}}, [=] {
     return tiny::random_integers(key->value, tiny::dtype_argument(dtype),
                                  numbers(dims, ndim, "dims"), low, high);
   });
@@ -116,18 +116,18 @@ tiny_status tiny_random_integers(const tiny_tensor* key, tiny_dtype dtype, const
 
 tiny_status tiny_random_permutation(const tiny_tensor* key, int64_t count, tiny_tensor** out) {
   return produce(__func__, out, {{key, "key"}},
-                 [&] { return tiny::random_permutation(key->value, count); });
+                 [=] { return tiny::random_permutation(key->value, count); });
 }
 
 tiny_status tiny_random_bernoulli(const tiny_tensor* key, const tiny_tensor* p, tiny_tensor** out) {
   return produce(__func__, out, {{key, "key"}, {p, "p"}},
-                 [&] { return tiny::random_bernoulli(key->value, p->value); });
+                 [=] { return tiny::random_bernoulli(key->value, p->value); });
 }
 
 tiny_status tiny_random_truncated_normal(const tiny_tensor* key, tiny_dtype dtype,
                                          const int64_t* dims, size_t ndim, double low, double high,
                                          tiny_tensor** out) {
-  return produce(__func__, out, {{key, "key"}}, [&] {
+  return produce(__func__, out, {{key, "key"}}, [=] {
     return tiny::random_truncated_normal(key->value, tiny::dtype_argument(dtype),
                                          numbers(dims, ndim, "dims"), low, high);
   });
@@ -135,7 +135,7 @@ tiny_status tiny_random_truncated_normal(const tiny_tensor* key, tiny_dtype dtyp
 
 tiny_status tiny_random_multinomial(const tiny_tensor* key, const tiny_tensor* weights,
                                     int64_t count, int32_t replacement, tiny_tensor** out) {
-  return produce(__func__, out, {{key, "key"}, {weights, "weights"}}, [&] {
+  return produce(__func__, out, {{key, "key"}, {weights, "weights"}}, [=] {
     return tiny::random_multinomial(key->value, weights->value, count, replacement != 0);
   });
 }
@@ -143,7 +143,7 @@ tiny_status tiny_random_multinomial(const tiny_tensor* key, const tiny_tensor* w
 tiny_status tiny_dropout(const tiny_tensor* key, const tiny_tensor* x, double p,
                          tiny_tensor** out) {
   return produce(__func__, out, {{key, "key"}, {x, "x"}},
-                 [&] { return tiny::dropout(key->value, x->value, p); });
+                 [=] { return tiny::dropout(key->value, x->value, p); });
 }
 
 }  // extern "C"

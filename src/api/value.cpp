@@ -35,8 +35,7 @@ Owned make_value(tiny_context& context, tiny_kind kind) {
 }
 
 // A call that makes a value, by `body`.
-template <class Body>
-tiny_status make(const char* call, tiny_value** out, Body body) noexcept {
+tiny_status make(const char* call, tiny_value** out, tiny::FunctionRef<Owned()> body) noexcept {
   if (!out) return tiny::fail(call, Status::InvalidArgument, "out is NULL");
   *out = nullptr;
   return guarded(call, [&] { *out = body().release(); });
@@ -112,7 +111,7 @@ int64_t length_of(const tiny_value& value, const char* name) {
 extern "C" {
 
 tiny_status tiny_value_from_tensor(tiny_tensor* tensor, tiny_value** out) {
-  return make(__func__, out, [&] {
+  return make(__func__, out, [=] {
     tiny_tensor& t = tiny::required(tensor, "tensor");
     Owned made = make_value(*t.context, TINY_KIND_TENSOR);
     t.add_owner();
@@ -124,7 +123,7 @@ tiny_status tiny_value_from_tensor(tiny_tensor* tensor, tiny_value** out) {
 tiny_status tiny_value_texts(tiny_context* context, const int64_t* dims, size_t ndim,
                              const void* data, size_t bytes, const int64_t* lengths, size_t count,
                              tiny_value** out) {
-  return make(__func__, out, [&] {
+  return make(__func__, out, [=] {
     Owned made = make_value(tiny::required(context, "context"), TINY_KIND_TEXTS);
     made->shape = tiny::numbers(dims, ndim, "dims");
     int64_t elements = 1;
@@ -153,7 +152,7 @@ tiny_status tiny_value_texts(tiny_context* context, const int64_t* dims, size_t 
 
 tiny_status tiny_value_sequence(tiny_context* context, tiny_value* const* elements, size_t count,
                                 tiny_value** out) {
-  return make(__func__, out, [&] {
+  return make(__func__, out, [=] {
     Owned made = make_value(tiny::required(context, "context"), TINY_KIND_SEQUENCE);
     require(elements != nullptr || count == 0, Status::InvalidArgument, "elements is NULL");
     for (size_t i = 0; i < count; ++i)
@@ -163,7 +162,7 @@ tiny_status tiny_value_sequence(tiny_context* context, tiny_value* const* elemen
 }
 
 tiny_status tiny_value_map(tiny_value* keys, tiny_value* values, tiny_value** out) {
-  return make(__func__, out, [&] {
+  return make(__func__, out, [=] {
     tiny_value& k = tiny::required(keys, "keys");
     tiny_value& v = tiny::required(values, "values");
     require(length_of(k, "keys") == length_of(v, "values"), Status::Shape,
@@ -179,12 +178,12 @@ tiny_status tiny_value_map(tiny_value* keys, tiny_value* values, tiny_value** ou
 
 tiny_status tiny_value_nothing(tiny_context* context, tiny_value** out) {
   return make(__func__, out,
-              [&] { return make_value(tiny::required(context, "context"), TINY_KIND_OPTIONAL); });
+              [=] { return make_value(tiny::required(context, "context"), TINY_KIND_OPTIONAL); });
 }
 
 tiny_status tiny_value_load(tiny_context* context, const char* path, tiny_kind kind,
                             tiny_value** out) {
-  return make(__func__, out, [&] {
+  return make(__func__, out, [=] {
     tiny_context& owner = tiny::required(context, "context");
     const char* file = &tiny::required(path, "path");
     using tiny::onnx::FileValue;
@@ -217,7 +216,7 @@ tiny_status tiny_value_count(const tiny_value* value, size_t* out) {
 }
 
 tiny_status tiny_value_element(const tiny_value* value, size_t index, tiny_value** out) {
-  return make(__func__, out, [&] {
+  return make(__func__, out, [=] {
     const tiny_value& v = tiny::required(value, "value");
     require(index < v.elements.size(), Status::InvalidArgument, "the value has ", v.elements.size(),
             " elements; got index ", index);
@@ -229,7 +228,7 @@ tiny_status tiny_value_element(const tiny_value* value, size_t index, tiny_value
 tiny_status tiny_value_tensor(const tiny_value* value, tiny_tensor** out) {
   if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
   *out = nullptr;
-  return guarded(__func__, [&] {
+  return guarded(__func__, [=] {
     tiny_tensor* const tensor = of_kind(value, TINY_KIND_TENSOR, "tensor of numbers").tensor;
     tensor->add_owner();
     *out = tensor;
@@ -238,7 +237,7 @@ tiny_status tiny_value_tensor(const tiny_value* value, tiny_tensor** out) {
 
 tiny_status tiny_value_shape(const tiny_value* value, int64_t* dims, size_t capacity,
                              size_t* rank) {
-  return tiny::answer(__func__, rank, value, "value", [&](const tiny_value&) {
+  return tiny::answer(__func__, rank, value, "value", [=](const tiny_value&) {
     const auto& shape = of_kind(value, TINY_KIND_TEXTS, "tensor of texts").shape;
     require(dims != nullptr || capacity == 0, Status::InvalidArgument,
             "dims is NULL but has room for ", capacity);
@@ -249,7 +248,7 @@ tiny_status tiny_value_shape(const tiny_value* value, int64_t* dims, size_t capa
 
 tiny_status tiny_value_text_lengths(const tiny_value* value, int64_t* lengths, size_t capacity,
                                     size_t* count) {
-  return tiny::answer(__func__, count, value, "value", [&](const tiny_value&) {
+  return tiny::answer(__func__, count, value, "value", [=](const tiny_value&) {
     const auto& texts = of_kind(value, TINY_KIND_TEXTS, "tensor of texts").texts;
     require(lengths != nullptr || capacity == 0, Status::InvalidArgument,
             "lengths is NULL but has room for ", capacity);
@@ -260,7 +259,7 @@ tiny_status tiny_value_text_lengths(const tiny_value* value, int64_t* lengths, s
 }
 
 tiny_status tiny_value_read_texts(const tiny_value* value, void* data, size_t bytes) {
-  return guarded(__func__, [&] {
+  return guarded(__func__, [=] {
     const auto& texts = of_kind(value, TINY_KIND_TEXTS, "tensor of texts").texts;
     size_t all = 0;
     for (const std::string& text : texts) all += text.size();
@@ -273,7 +272,7 @@ tiny_status tiny_value_read_texts(const tiny_value* value, void* data, size_t by
 
 tiny_status tiny_model_run_values(tiny_model* model, tiny_value* const* inputs, size_t input_count,
                                   tiny_value** outputs, size_t output_count) {
-  return guarded(__func__, [&] {
+  return guarded(__func__, [=] {
     const tiny::StopSignal::Since since = tiny::StopSignal::Clock::now();
     for (size_t i = 0; outputs && i < output_count; ++i) outputs[i] = nullptr;
     tiny_model& m = tiny::required(model, "model");

@@ -10,8 +10,9 @@ namespace {
 // Sizes of tensors and what is computed of them must not overflow.
 constexpr int64_t kVariableMax = int64_t{1} << 40;
 
-template <class T, class Body>
-tiny_status ask(const char* call, const tiny_variable* variable, T* out, Body body) noexcept {
+template <class T>
+tiny_status ask(const char* call, const tiny_variable* variable, T* out,
+                std::type_identity_t<tiny::FunctionRef<T(const tiny_variable&)>> body) noexcept {
   if (!out) return tiny::fail(call, Status::InvalidArgument, "out is NULL");
   *out = T();
   return tiny::guarded(call, [&] { *out = body(tiny::required(variable, "variable")); });
@@ -25,7 +26,7 @@ tiny_status tiny_variable_create(tiny_context* context, const char* name, int64_
                                  tiny_variable** out) {
   if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
   *out = nullptr;
-  return tiny::act(__func__, context, [&] {
+  return tiny::act(__func__, context, [=] {
     const std::string text = &tiny::required(name, "name");
     require(!text.empty(), Status::InvalidArgument, "name is empty");
     require(min >= 0 && min < max && max <= kVariableMax, Status::InvalidArgument,
@@ -51,7 +52,7 @@ tiny_status tiny_variable_name(const tiny_variable* variable, const char** out) 
 tiny_status tiny_variable_range(const tiny_variable* variable, int64_t* min, int64_t* max) {
   if (!min || !max) return tiny::fail(__func__, Status::InvalidArgument, "min or max is NULL");
   *min = *max = 0;
-  return tiny::guarded(__func__, [&] {
+  return tiny::guarded(__func__, [=] {
     const tiny_variable& v = tiny::required(variable, "variable");
     *min = v.min;
     *max = v.max;

@@ -69,7 +69,7 @@ extern "C" {
 tiny_status tiny_window_create(size_t nspatial, tiny_window** out) {
   if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
   *out = nullptr;
-  return tiny::guarded(__func__, [&] {
+  return tiny::guarded(__func__, [=] {
     require(nspatial >= 1 && nspatial <= kSpatialMax, Status::InvalidArgument, "nspatial is ",
             nspatial, "; 1 to ", kSpatialMax, " is wanted");
     *out = new tiny_window(nspatial);
@@ -86,24 +86,24 @@ void tiny_window_release(tiny_window* window) {
 
 tiny_status tiny_window_set_kernel(tiny_window* window, const int64_t* kernel, size_t nspatial) {
   return set(__func__, window,
-             [&](tiny::Window& w) { w.kernel = list(window, kernel, nspatial, "kernel"); });
+             [=](tiny::Window& w) { w.kernel = list(window, kernel, nspatial, "kernel"); });
 }
 
 tiny_status tiny_window_set_strides(tiny_window* window, const int64_t* strides, size_t nspatial) {
   return set(__func__, window,
-             [&](tiny::Window& w) { w.strides = list(window, strides, nspatial, "strides"); });
+             [=](tiny::Window& w) { w.strides = list(window, strides, nspatial, "strides"); });
 }
 
 tiny_status tiny_window_set_dilations(tiny_window* window, const int64_t* dilations,
                                       size_t nspatial) {
-  return set(__func__, window, [&](tiny::Window& w) {
+  return set(__func__, window, [=](tiny::Window& w) {
     w.dilations = list(window, dilations, nspatial, "dilations");
   });
 }
 
 tiny_status tiny_window_set_padding(tiny_window* window, const int64_t* before,
                                     const int64_t* after, size_t nspatial) {
-  return set(__func__, window, [&](tiny::Window& w) {
+  return set(__func__, window, [=](tiny::Window& w) {
     w.before = list(window, before, nspatial, "before");
     w.after = list(window, after, nspatial, "after");
     w.padding = tiny::Padding::Explicit;
@@ -111,7 +111,7 @@ tiny_status tiny_window_set_padding(tiny_window* window, const int64_t* before,
 }
 
 tiny_status tiny_window_set_auto_padding(tiny_window* window, tiny_padding padding) {
-  return set(__func__, window, [&](tiny::Window& w) {
+  return set(__func__, window, [=](tiny::Window& w) {
     w.padding = find<tiny::Padding>(kPaddings, padding, "padding");
     w.before = w.after = {};
   });
@@ -119,22 +119,22 @@ tiny_status tiny_window_set_auto_padding(tiny_window* window, tiny_padding paddi
 
 tiny_status tiny_window_set_output_padding(tiny_window* window, const int64_t* output_padding,
                                            size_t nspatial) {
-  return set(__func__, window, [&](tiny::Window& w) {
+  return set(__func__, window, [=](tiny::Window& w) {
     w.output_padding = list(window, output_padding, nspatial, "output_padding");
   });
 }
 
 tiny_status tiny_window_set_groups(tiny_window* window, int64_t groups) {
-  return set(__func__, window, [&](tiny::Window& w) { w.groups = groups; });
+  return set(__func__, window, [=](tiny::Window& w) { w.groups = groups; });
 }
 
 tiny_status tiny_window_set_layout(tiny_window* window, tiny_layout layout) {
   return set(__func__, window,
-             [&](tiny::Window& w) { w.layout = find<tiny::Layout>(kLayouts, layout, "layout"); });
+             [=](tiny::Window& w) { w.layout = find<tiny::Layout>(kLayouts, layout, "layout"); });
 }
 
 tiny_status tiny_window_set_flags(tiny_window* window, tiny_flags flags) {
-  return set(__func__, window, [&](tiny::Window& w) {
+  return set(__func__, window, [=](tiny::Window& w) {
     tiny::check_flags(flags, TINY_FLAG_CEIL_MODE | TINY_FLAG_COUNT_INCLUDE_PAD);
     w.ceil_mode = flags & TINY_FLAG_CEIL_MODE;
     w.count_include_pad = flags & TINY_FLAG_COUNT_INCLUDE_PAD;
@@ -143,7 +143,7 @@ tiny_status tiny_window_set_flags(tiny_window* window, tiny_flags flags) {
 
 tiny_status tiny_conv(const tiny_tensor* x, const tiny_tensor* weight, const tiny_tensor* bias,
                       const tiny_window* window, tiny_tensor** out) {
-  return produce(__func__, out, {{x, "x"}, {weight, "weight"}, {bias, "bias", true}}, [&] {
+  return produce(__func__, out, {{x, "x"}, {weight, "weight"}, {bias, "bias", true}}, [=] {
     return tiny::conv(x->value, weight->value, optional(bias), of_convolution(window, x->value));
   });
 }
@@ -151,7 +151,7 @@ tiny_status tiny_conv(const tiny_tensor* x, const tiny_tensor* weight, const tin
 tiny_status tiny_conv_transpose(const tiny_tensor* x, const tiny_tensor* weight,
                                 const tiny_tensor* bias, const tiny_window* window,
                                 tiny_tensor** out) {
-  return produce(__func__, out, {{x, "x"}, {weight, "weight"}, {bias, "bias", true}}, [&] {
+  return produce(__func__, out, {{x, "x"}, {weight, "weight"}, {bias, "bias", true}}, [=] {
     return tiny::conv_transpose(x->value, weight->value, optional(bias),
                                 of_convolution(window, x->value));
   });
@@ -159,23 +159,23 @@ tiny_status tiny_conv_transpose(const tiny_tensor* x, const tiny_tensor* weight,
 
 tiny_status tiny_windows(const tiny_tensor* x, const tiny_window* window, tiny_tensor** out) {
   return produce(__func__, out, {{x, "x"}},
-                 [&] { return tiny::windows(x->value, of_pool(window)); });
+                 [=] { return tiny::windows(x->value, of_pool(window)); });
 }
 
 tiny_status tiny_max_pool(const tiny_tensor* x, const tiny_window* window, tiny_tensor** out) {
   return produce(__func__, out, {{x, "x"}},
-                 [&] { return tiny::max_pool(x->value, of_pool(window)); });
+                 [=] { return tiny::max_pool(x->value, of_pool(window)); });
 }
 
 tiny_status tiny_max_pool_indices(const tiny_tensor* x, const tiny_window* window,
                                   tiny_tensor** out) {
   return produce(__func__, out, {{x, "x"}},
-                 [&] { return tiny::max_pool_indices(x->value, of_pool(window)); });
+                 [=] { return tiny::max_pool_indices(x->value, of_pool(window)); });
 }
 
 tiny_status tiny_avg_pool(const tiny_tensor* x, const tiny_window* window, tiny_tensor** out) {
   return produce(__func__, out, {{x, "x"}},
-                 [&] { return tiny::avg_pool(x->value, of_pool(window)); });
+                 [=] { return tiny::avg_pool(x->value, of_pool(window)); });
 }
 
 }  // extern "C"

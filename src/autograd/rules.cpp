@@ -95,7 +95,7 @@ constexpr GradientRule kRules[] = {
 const GradientRule& gradient_rule(Op op) {
   const auto* row = std::ranges::find(kRules, op, &GradientRule::op);
   if (row == std::end(kRules))
-    throw Error(Status::Internal, cat("no gradient is known of the op ", info(op).name));
+    throw_error(Status::Internal, "no gradient is known of the op ", info(op).name);
   return *row;
 }
 

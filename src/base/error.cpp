@@ -42,14 +42,18 @@ Error Error::at(const std::string& place) const {
   return out;
 }
 
-void fail_requirement(Status status, std::initializer_list<TextPart> parts) {
-  throw Error(status, cat_parts(parts));
+void throw_words(Status status, uint64_t kinds, ...) {
+  va_list words;
+  va_start(words, kinds);
+  std::string message = text_of(kinds, words);
+  va_end(words);
+  throw Error(status, std::move(message));
 }
 
 void fail_invariant(const char* what, const char* file, int line) {
   const char* slash = std::strrchr(file, '/');
-  throw Error(Status::Internal, cat("internal error (a bug in libtiny): ", what, " at ",
-                                    slash ? slash + 1 : file, ":", line));
+  throw_error(Status::Internal, "internal error (a bug in libtiny): ", what, " at ",
+              slash ? slash + 1 : file, ":", line);
 }
 
 }  // namespace tiny

@@ -7,7 +7,6 @@
 
 #include <cstdint>
 #include <exception>
-#include <initializer_list>
 #include <string>
 
 #include "base/text.h"
@@ -47,13 +46,20 @@ class Error : public std::exception {
   std::string file_;
 };
 
-[[noreturn]] void fail_requirement(Status status, std::initializer_list<TextPart> parts);
+// Of words, which `throw_error` makes of parts.
+[[noreturn]] void throw_words(Status status, uint64_t kinds, ...);  // NOLINT: any number
+
+// Throws Error{status, parts...}.
+template <class... Parts>
+[[noreturn]] void throw_error(Status status, const Parts&... parts) {
+  throw_words(status, text_kinds<Parts...>(), text_word(text_part(parts))...);
+}
 
 // Throws Error{status, parts...} unless `ok`.
 template <class... Parts>
 void require(bool ok, Status status, const Parts&... parts) {
   if (!ok) [[unlikely]]
-    fail_requirement(status, {TextPart(parts)...});
+    throw_words(status, text_kinds<Parts...>(), text_word(text_part(parts))...);
 }
 
 [[noreturn]] void fail_invariant(const char* what, const char* file, int line);

@@ -34,8 +34,8 @@ std::string variable_name(std::string_view key) {
             flag.number ? "an integer, not a text" : "a text, not an integer");
     known.emplace_back(flag.key);
   }
-  throw Error(Status::InvalidArgument, cat("unknown option \"", key, "\"", did_you_mean(key, known),
-                                           "; known: ", join(known, ", ")));
+  throw_error(Status::InvalidArgument, "unknown option \"", key, "\"", did_you_mean(key, known),
+              "; known: ", join(known, ", "));
 }
 
 const FlagInfo& info_of(std::string_view key, bool number) {

@@ -37,8 +37,12 @@ void append_utf8(std::string& out, uint32_t code) {
 
 }  // namespace
 
-void JsonReader::fail_with(const std::string& message) const {
-  throw Error(Status::InvalidModel, cat("byte ", at_, ": ", message));
+void JsonReader::fail_in_words(uint64_t kinds, ...) const {
+  va_list words;
+  va_start(words, kinds);
+  const std::string message = text_of(kinds, words);
+  va_end(words);
+  throw_error(Status::InvalidModel, "byte ", at_, ": ", message);
 }
 
 char JsonReader::peek() {

@@ -49,11 +49,11 @@ class JsonReader {
   // Error{InvalidModel}: "byte 17: " and the parts.
   template <class... Parts>
   [[noreturn]] void fail(const Parts&... parts) const {
-    fail_with(cat(parts...));
+    fail_in_words(text_kinds<Parts...>(), text_word(text_part(parts))...);
   }
 
  private:
-  [[noreturn]] void fail_with(const std::string& message) const;
+  [[noreturn]] void fail_in_words(uint64_t kinds, ...) const;  // NOLINT: as cat
   // The next character that is no white space; NUL at the end.
   char peek();
   void expect(char c, const char* what);

@@ -56,9 +56,9 @@ void StopSignal::fail() const {
   const Reason reason = reason_.load(std::memory_order_relaxed);
   require(reason != Reason::Token, Status::Cancelled, "the cancel token was set");
   require(reason != Reason::Poll, Status::Cancelled, "the poll function ended it");
-  throw Error(Status::Limit, cat("the call took more than the limit time_limit = ", limit_,
-                                 " milliseconds; a higher one is set with the option "
-                                 "\"time_limit\""));
+  throw_error(Status::Limit, "the call took more than the limit time_limit = ", limit_,
+              " milliseconds; a higher one is set with the option "
+              "\"time_limit\"");
 }
 
 void StopSignal::step(const char* verb, const std::string& subject, int64_t done,

@@ -27,42 +27,52 @@ void append_number(const char* digits, std::string& out) {
 
 }  // namespace
 
-void TextPart::append_chars(std::string& out, Value value) {
-  out += value.chars;
-}
-
-void TextPart::append_string(std::string& out, Value value) {
-  out += *static_cast<const std::string*>(value.object);
-}
-
-void TextPart::append_view(std::string& out, Value value) {
-  out += *static_cast<const std::string_view*>(value.object);
-}
-
-void TextPart::append_character(std::string& out, Value value) {
-  out += static_cast<char>(value.integer);
-}
-
-void TextPart::append_signed(std::string& out, Value value) {
-  char digits[32];
-  out.append(digits, std::to_chars(digits, digits + sizeof digits, value.integer).ptr);
-}
-
-void TextPart::append_unsigned(std::string& out, Value value) {
-  char digits[32];
-  const auto number = static_cast<uint64_t>(value.integer);
-  out.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
-}
-
-void TextPart::append_real(std::string& out, Value value) {
-  char digits[32];
-  std::snprintf(digits, sizeof digits, "%g", value.real);
-  append_number(digits, out);
-}
-
-std::string cat_parts(std::initializer_list<TextPart> parts) {
+std::string text_of(uint64_t kinds, va_list words) {
   std::string out;
-  for (const TextPart& part : parts) part.append_to(out);
+  for (; kinds != 0; kinds >>= 4) {
+    const auto word = va_arg(words, uint64_t);
+    const auto* const place = reinterpret_cast<const void*>(static_cast<uintptr_t>(word));
+    char digits[32];
+    switch (static_cast<TextKind>(kinds & 0xF)) {
+      case TextKind::None:
+        break;
+      case TextKind::Chars:
+        out += static_cast<const char*>(place);
+        break;
+      case TextKind::String:
+        out += *static_cast<const std::string*>(place);
+        break;
+      case TextKind::View:
+        out += *static_cast<const std::string_view*>(place);
+        break;
+      case TextKind::Character:
+        out += static_cast<char>(word);
+        break;
+      case TextKind::Signed:
+        out.append(digits, std::to_chars(digits, std::end(digits), static_cast<int64_t>(word)).ptr);
+        break;
+      case TextKind::Unsigned:
+        out.append(digits, std::to_chars(digits, std::end(digits), word).ptr);
+        break;
+      case TextKind::Real:
+        std::snprintf(digits, sizeof digits, "%g", std::bit_cast<double>(word));
+        append_number(digits, out);
+        break;
+      case TextKind::Object: {
+        const auto& part = *static_cast<const TextObject*>(place);
+        part.append(out, part.object);
+        break;
+      }
+    }
+  }
+  return out;
+}
+
+std::string cat_words(uint64_t kinds, ...) {
+  va_list words;
+  va_start(words, kinds);
+  std::string out = text_of(kinds, words);
+  va_end(words);
   return out;
 }
 

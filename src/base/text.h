@@ -1,9 +1,10 @@
 // Text for messages: `cat("dim ", 3, " of ", shape)` concatenates strings, characters and numbers.
 #pragma once
 
+#include <bit>
 #include <concepts>
+#include <cstdarg>
 #include <cstdint>
-#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -11,67 +12,95 @@
 
 namespace tiny {
 
-// One part of a text, borrowed: a call passes a short array of them, two words each, so that what
-// makes the text is compiled once and not for every message.
-class TextPart {
- public:
-  TextPart(const char* text) : append_(append_chars) { value_.chars = text; }  // NOLINT: silently
-  TextPart(const std::string& text) : TextPart(append_string, &text) {}        // NOLINT
-  TextPart(const std::string_view& text) : TextPart(append_view, &text) {}     // NOLINT
-  TextPart(char c) : append_(append_character) { value_.integer = c; }         // NOLINT
-  template <std::signed_integral T>
-  TextPart(T value) : append_(append_signed) {  // NOLINT
-    value_.integer = value;
-  }
-  template <std::unsigned_integral T>
-  TextPart(T value) : append_(append_unsigned) {  // NOLINT
-    value_.integer = static_cast<int64_t>(value);
-  }
-  template <std::floating_point T>
-  TextPart(T value) : append_(append_real) {  // NOLINT
-    value_.real = static_cast<double>(value);
-  }
-  // What `to_string` knows: written only if the text is made, which a check that holds does not.
-  template <class T>
-    requires std::is_class_v<T> && requires(const T& value) {
-      { to_string(value) } -> std::same_as<std::string>;
-    }
-  TextPart(const T& value)  // NOLINT
-      : TextPart(
-            [](std::string& out, Value of) { out += to_string(*static_cast<const T*>(of.object)); },
-            &value) {}
+// A text is told by its parts, borrowed: their kinds as the digits of one number, four bits each
+// and the first part's lowest, and a word for each part.  So what makes the text is compiled once,
+// and a message costs its call little more than two instructions a part.
+enum class TextKind : uint64_t {
+  None,
+  Chars,  // to a zero
+  String,
+  View,
+  Character,
+  Signed,
+  Unsigned,
+  Real,
+  Object
+};
+constexpr size_t kTextPartsMax = 16;
 
-  void append_to(std::string& out) const { append_(out, value_); }
-
- private:
-  union Value {
-    const char* chars;
-    const void* object;
-    int64_t integer;
-    double real;
-  };
-  using Append = void (*)(std::string& out, Value value);
-
-  TextPart(Append append, const void* object) : append_(append) { value_.object = object; }
-  static void append_chars(std::string& out, Value value);
-  static void append_string(std::string& out, Value value);
-  static void append_view(std::string& out, Value value);
-  static void append_character(std::string& out, Value value);
-  static void append_signed(std::string& out, Value value);
-  static void append_unsigned(std::string& out, Value value);
-  static void append_real(std::string& out, Value value);
-
-  Append append_;
-  Value value_;
+// A part that `to_string` knows: written only if the text is made, which a check that holds does
+// not.
+struct TextObject {
+  const void* object;
+  void (*append)(std::string& out, const void* object);
 };
 
-std::string cat_parts(std::initializer_list<TextPart> parts);
+template <class T>
+concept HasText = std::is_class_v<T> && requires(const T& value) {
+  { to_string(value) } -> std::same_as<std::string>;
+};
+
+template <class T>
+constexpr TextKind text_kind() {
+  if constexpr (HasText<T>)
+    return TextKind::Object;
+  else if constexpr (std::convertible_to<const T&, const char*>)
+    return TextKind::Chars;
+  else if constexpr (std::same_as<T, std::string>)
+    return TextKind::String;
+  else if constexpr (std::same_as<T, std::string_view>)
+    return TextKind::View;
+  else if constexpr (std::same_as<T, char>)
+    return TextKind::Character;
+  else if constexpr (std::signed_integral<T>)
+    return TextKind::Signed;
+  else if constexpr (std::unsigned_integral<T>)
+    return TextKind::Unsigned;
+  else if constexpr (std::floating_point<T>)
+    return TextKind::Real;
+}
+
+template <class... Parts>
+constexpr uint64_t text_kinds() {
+  static_assert(sizeof...(Parts) <= kTextPartsMax, "a text of so many parts is several");
+  uint64_t kinds = 0;
+  int shift = -4;
+  ((kinds |= static_cast<uint64_t>(text_kind<Parts>()) << (shift += 4)), ...);
+  return kinds;
+}
+
+template <class T>
+auto text_part(const T& value) {
+  constexpr TextKind kind = text_kind<T>();
+  if constexpr (kind == TextKind::Object)
+    return TextObject{&value, [](std::string& out, const void* object) {
+                        out += to_string(*static_cast<const T*>(object));
+                      }};
+  else if constexpr (kind == TextKind::Chars)
+    return uint64_t{reinterpret_cast<uintptr_t>(static_cast<const char*>(value))};
+  else if constexpr (kind == TextKind::String || kind == TextKind::View)
+    return uint64_t{reinterpret_cast<uintptr_t>(&value)};
+  else if constexpr (kind == TextKind::Real)
+    return std::bit_cast<uint64_t>(static_cast<double>(value));
+  else
+    return static_cast<uint64_t>(value);
+}
+inline uint64_t text_word(uint64_t part) {
+  return part;
+}
+inline uint64_t text_word(const TextObject& part) {
+  return uint64_t{reinterpret_cast<uintptr_t>(&part)};
+}
+
+std::string text_of(uint64_t kinds, va_list words);
+// Of words, which `cat` makes of parts.
+std::string cat_words(uint64_t kinds, ...);  // NOLINT: any number
 
 // The parts, one after the other: integers in decimal, bools as 0 and 1, floats with six digits,
 // in every locale.
 template <class... Parts>
 std::string cat(const Parts&... parts) {
-  return cat_parts({TextPart(parts)...});
+  return cat_words(text_kinds<Parts...>(), text_word(text_part(parts))...);
 }
 
 // "[2, 3, 4]", written only if the text is made; borrows the values.

@@ -17,7 +17,7 @@ void imitate(const GroupMachine&, Machine&) {
 }
 
 Estimate estimate_groups(const Kernel&, const Machine&) {
-  throw Error(Status::Unsupported,
+  throw_error(Status::Unsupported,
               "this build of the library has no machines that compute in groups");
 }
 

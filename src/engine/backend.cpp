@@ -130,7 +130,7 @@ void check_processor(const Flags& flags, const std::string& device) {
   std::string names = "auto, measure";
   for (const Processor& p : known_processors()) names += cat(", ", p.name);
   for (const GroupMachine& m : known_group_machines()) names += cat(", ", m.name);
-  throw Error(Status::InvalidArgument, cat("processor \"", wanted, "\": known are ", names));
+  throw_error(Status::InvalidArgument, "processor \"", wanted, "\": known are ", names);
 }
 
 // Bytecode for a program with an op that the target has no instructions for, and for every one

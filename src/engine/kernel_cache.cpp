@@ -154,7 +154,7 @@ CodegenResult KernelCache::generate_again(const Executable* code, Graph& graph) 
     result.program.name = entry.compiled.info.name;
     return result;
   }
-  throw Error(Status::Unsupported,
+  throw_error(Status::Unsupported,
               "the kernel's source is not known: its code came from the disk cache, or the context "
               "has dropped it; the option cache = 0 compiles anew");
 }

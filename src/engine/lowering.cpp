@@ -74,7 +74,7 @@ std::optional<Lowered> Lowering::lower_one(const Lane& lane, const std::vector<O
     if (e.status() == Status::InvalidArgument || e.status() == Status::Unsupported ||
         e.status() == Status::Limit)
       return std::nullopt;
-    throw Error(e.status(), cat(e.message(), ", with the options \"", to_text(list), "\""));
+    throw_error(e.status(), e.message(), ", with the options \"", to_text(list), "\"");
   }
 }
 

@@ -125,9 +125,10 @@ void Observer::opened(Backend& backend) const {
   const int threads = backend.threads();
   text += cat("chosen: ", backend.device().name(), " (TINY_DEVICE=", flags_.device, "), code for ",
               t.name, " (TINY_ISA=", flags_.isa, "), ", t.vector_bytes, "-byte vectors, ",
-              t.vector_registers, " of them, ", threads, threads == 1 ? " thread" : " threads",
-              " (TINY_THREADS=", flags_.threads, "), L1 ", t.l1_bytes >> 10, " KB, L2 ",
-              t.l2_bytes >> 10, " KB, L3 ", t.l3_bytes >> 10, " KB\n");
+              t.vector_registers, " of them, ");
+  text += cat(threads, threads == 1 ? " thread" : " threads", " (TINY_THREADS=", flags_.threads,
+              "), L1 ", t.l1_bytes >> 10, " KB, L2 ", t.l2_bytes >> 10, " KB, L3 ",
+              t.l3_bytes >> 10, " KB\n");
   text += cat(
       format("assumed (TINY_PROCESSOR=%s): %.0f GFMA/s a core; L2 %.0f, L3 %.0f, memory %.0f GB/s",
              flags_.processor.c_str(), t.fma_rate / 1e9, t.l2_bandwidth / 1e9, t.l3_bandwidth / 1e9,

@@ -315,8 +315,8 @@ void Run::read_sizes(uint32_t entry, size_t& next) {
 
 void Run::require_in_range() const {
   if (const int64_t status = program_->device->status(*queue_); status != 0)
-    throw Error(Status::Index, cat("an index read from data is out of range, at position ",
-                                   check_position(status), " of the index tensor"));
+    throw_error(Status::Index, "an index read from data is out of range, at position ",
+                check_position(status), " of the index tensor");
 }
 
 bool Run::makes_output(int64_t number) const {

@@ -43,7 +43,7 @@ constexpr Language kLanguages[] = {
 const Language& language_of(std::string_view device) {
   for (const Language& language : kLanguages)
     if (device.substr(0, device.find(':')) == language.name) return language;
-  throw Error(Status::Internal, "a device of text has a row in the table");
+  throw_error(Status::Internal, "a device of text has a row in the table");
 }
 
 // Limits are the language's; what things take nobody has measured: rates are those of a machine

@@ -11,7 +11,7 @@ constexpr const char* kNone =
 }  // namespace
 
 std::unique_ptr<Backend> make_cuda_backend(const Flags&, const DeviceNumber&) {
-  throw Error(Status::Unsupported, cat("the device \"cuda\": ", kNone));
+  throw_error(Status::Unsupported, "the device \"cuda\": ", kNone);
 }
 
 std::vector<BackendInfo> list_cuda_backends() {

@@ -8,8 +8,7 @@ namespace tiny {
 namespace {
 
 [[noreturn]] void refuse(const char* what) {
-  throw Error(Status::Unsupported,
-              cat("this build of the library ", what, " (TINY_NODES was OFF)"));
+  throw_error(Status::Unsupported, "this build of the library ", what, " (TINY_NODES was OFF)");
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ BackendInfo none_of(const char* name) {
 }  // namespace
 
 std::unique_ptr<Backend> make_opencl_backend(const Flags&, const DeviceNumber&) {
-  throw Error(Status::Unsupported, cat("the device \"opencl\": ", kNone));
+  throw_error(Status::Unsupported, "the device \"opencl\": ", kNone);
 }
 
 std::vector<BackendInfo> list_opencl_backends() {
@@ -27,7 +27,7 @@ std::vector<BackendInfo> list_opencl_backends() {
 }
 
 std::unique_ptr<Backend> make_text_backend(const Flags& flags, const DeviceNumber&) {
-  throw Error(Status::Unsupported, cat("the device \"", flags.device, "\": ", kNoText));
+  throw_error(Status::Unsupported, "the device \"", flags.device, "\": ", kNoText);
 }
 
 BackendInfo hip_info() {

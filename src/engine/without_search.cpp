@@ -6,7 +6,7 @@ namespace tiny {
 
 SearchResult search_options(const Kernel&, const SearchPlace&, const PipelineOptions&,
                             const SearchLimits&) {
-  throw Error(Status::Unsupported,
+  throw_error(Status::Unsupported,
               "beam: this build of the library does not search (TINY_NODES was OFF)");
 }
 

@@ -45,8 +45,8 @@ Kind kind_of(std::string_view path, bool writes) {
     if (path.ends_with(ending.text)) return ending.kind;
     known.push_back(std::string(ending.text));
   }
-  throw Error(Status::InvalidArgument, cat("the file \"", path, "\" does not end in ",
-                                           join(known, ", "), writes ? "" : ", or one with .gz"));
+  throw_error(Status::InvalidArgument, "the file \"", path, "\" does not end in ",
+              join(known, ", "), writes ? "" : ", or one with .gz");
 }
 
 NamedTensor from_tensor_proto(const TensorData& data) {

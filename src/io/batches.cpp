@@ -62,7 +62,7 @@ BatchLoader::BatchLoader(const BatchPlan& plan, size_t ahead, Gather gather)
     thread_ = std::thread([this] { work(); });
   } catch (...) {
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    throw Error(Status::OutOfMemory, "there is no thread for a loader");
+    throw_error(Status::OutOfMemory, "there is no thread for a loader");
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }

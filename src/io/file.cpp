@@ -70,8 +70,8 @@ class MappedFile final : public BytesOwner {
     address_ = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (address_ != MAP_FAILED) return;
     const int error = errno;
-    throw Error(error == ENOMEM ? Status::OutOfMemory : Status::Io,
-                cat("cannot map ", path, " into memory: ", system_message(error)));
+    throw_error(error == ENOMEM ? Status::OutOfMemory : Status::Io, "cannot map ", path,
+                " into memory: ", system_message(error));
   }
   ~MappedFile() override { munmap(address_, size_); }
   std::span<const std::byte> view() const {
@@ -223,10 +223,9 @@ std::vector<std::string> components_of(const std::string& location) {
 
 [[noreturn]] void refuse_open(const std::string& location, int error) {
   if (error == ELOOP || error == EXDEV)
-    throw Error(Status::InvalidModel, cat("external data \"", location,
-                                          "\" leads through a symbolic link or out of the folder"));
-  throw Error(Status::Io,
-              cat("cannot open external data \"", location, "\": ", system_message(error)));
+    throw_error(Status::InvalidModel, "external data \"", location,
+                "\" leads through a symbolic link or out of the folder");
+  throw_error(Status::Io, "cannot open external data \"", location, "\": ", system_message(error));
 }
 
 // ELOOP where `part` is a symbolic link, which O_DIRECTORY | O_NOFOLLOW reports as ENOTDIR.

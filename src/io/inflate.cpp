@@ -43,7 +43,7 @@ class BitReader {
   template <class... Parts>
   void check(bool ok, const Parts&... parts) const {
     if (!ok) [[unlikely]]
-      throw Error(Status::InvalidModel, cat("gzip: byte ", place(), ": ", parts...));
+      throw_error(Status::InvalidModel, "gzip: byte ", place(), ": ", parts...);
   }
   // At least `count` bits, at most 32, are there to look at; zeros behind the end.
   void fill(int count) {

@@ -142,8 +142,7 @@ std::pair<DType, bool> element_type(const std::string& descr) {
     if (order == "<" || order == "|" || order == "=") return {dtype, false};
     if (order == ">") return {dtype, dtype.bytes() > 1 && row.type != ScalarType::BFloat16};
   }
-  throw Error(Status::Unsupported,
-              cat(".npy file: the element type \"", descr, "\" is not supported"));
+  throw_error(Status::Unsupported, ".npy file: the element type \"", descr, "\" is not supported");
 }
 
 std::vector<std::byte> reversed_elements(const SharedBytes& bytes, int64_t width,
@@ -190,7 +189,7 @@ std::string code_of(DType dtype) {
   for (const TypeCode& row : kTypeCodes)
     if (row.type == dtype.scalar && dtype.lanes == 1)
       return cat(dtype.bytes() == 1 ? "|" : "<", row.code);
-  throw Error(Status::Unsupported, cat(".npy files have no element type ", to_string(dtype)));
+  throw_error(Status::Unsupported, ".npy files have no element type ", to_string(dtype));
 }
 
 }  // namespace

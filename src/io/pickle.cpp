@@ -135,9 +135,9 @@ class Machine {
   }
   template <class... Parts>
   [[noreturn]] void refuse(const Parts&... parts) const {
-    throw Error(Status::Unsupported, cat("pickle: byte ", at_, ": ", parts...,
-                                         "; only dicts, lists, tuples, numbers, "
-                                         "texts and NumPy's arrays are read"));
+    throw_error(Status::Unsupported, "pickle: byte ", at_, ": ", parts...,
+                "; only dicts, lists, tuples, numbers, "
+                "texts and NumPy's arrays are read");
   }
 
   // ---- The bytes.

@@ -106,7 +106,7 @@ Entry read_entry(JsonReader& json, std::string name) {
 void check_distinct(std::vector<std::string_view> names, Status status, const char* what) {
   sort_stable(names);
   const auto twice = std::adjacent_find(names.begin(), names.end());
-  if (twice != names.end()) throw Error(status, cat("two ", what, " are named \"", *twice, "\""));
+  if (twice != names.end()) throw_error(status, "two ", what, " are named \"", *twice, "\"");
 }
 
 void check_names(const Archive& archive, Status status) {
@@ -178,8 +178,7 @@ std::string_view name_of(DType dtype) {
   for (const ElementType& type : kElementTypes)
     if (type.ours == dtype.scalar && dtype.lanes == 1 && type.ours != ScalarType::Void)
       return type.name;
-  throw Error(Status::Unsupported,
-              cat(".safetensors files have no element type ", to_string(dtype)));
+  throw_error(Status::Unsupported, ".safetensors files have no element type ", to_string(dtype));
 }
 
 void check_text(const std::string& text, const char* what) {

@@ -105,7 +105,7 @@ int64_t sized(const WireReader& reader, TensorData& tensor) {
             " bytes, more than the limit tensor_bytes = ", limits.tensor_bytes);
     return bytes;
   } catch (const Error& e) {
-    reader.fail(e.status(), cat("tensor \"", tensor.name, "\": ", e.message()));
+    reader.fail(e.status(), "tensor \"", tensor.name, "\": ", e.message());
   }
 }
 
@@ -125,8 +125,8 @@ SharedBytes read_external(const WireReader& reader, const TensorData& tensor, co
   reader.check(!parts.location.empty(), "tensor \"", tensor.name,
                "\" has external data without a location");
   if (!source.external)
-    reader.fail(Status::Unsupported, cat("tensor \"", tensor.name, "\" lies in the file \"",
-                                         parts.location, "\", but the model has no folder"));
+    reader.fail(Status::Unsupported, "tensor \"", tensor.name, "\" lies in the file \"",
+                parts.location, "\", but the model has no folder");
   const int64_t offset = parts.offset.empty() ? 0 : decimal(reader, parts.offset, "offset");
   const int64_t length = parts.length.empty() ? size : decimal(reader, parts.length, "length");
   reader.check(length == size, "tensor \"", tensor.name, "\" needs ", size,
@@ -134,7 +134,7 @@ SharedBytes read_external(const WireReader& reader, const TensorData& tensor, co
   try {
     return source.external->read(parts.location, offset, size);
   } catch (const Error& e) {
-    reader.fail(e.status(), cat("tensor \"", tensor.name, "\": ", e.message()));
+    reader.fail(e.status(), "tensor \"", tensor.name, "\": ", e.message());
   }
 }
 
@@ -239,8 +239,8 @@ DType carrier_of(const TensorTypeInfo& type) {
 DType dtype_of_tensor_type(int64_t number, std::string_view what, std::string_view name) {
   const TensorTypeInfo* type = tensor_type(number);
   if (!type || carrier_of(*type) == kVoid)
-    throw Error(Status::Unsupported, cat(what, " \"", name, "\" has the element type ",
-                                         tensor_type_name(number), ", which is not supported"));
+    throw_error(Status::Unsupported, what, " \"", name, "\" has the element type ",
+                tensor_type_name(number), ", which is not supported");
   return carrier_of(*type);
 }
 
@@ -248,8 +248,7 @@ int32_t tensor_type_of_dtype(DType dtype) {
   for (const TensorTypeInfo& type : kTensorTypes)
     if (type.ours == dtype.scalar && dtype.scalar != ScalarType::Void && dtype.lanes == 1)
       return type.number;
-  throw Error(Status::Unsupported,
-              cat("elements of ", to_string(dtype), " are not written to ONNX"));
+  throw_error(Status::Unsupported, "elements of ", to_string(dtype), " are not written to ONNX");
 }
 
 TensorData read_tensor(WireReader& reader, const TensorSource& source) {
@@ -356,7 +355,7 @@ TensorData read_sparse_tensor(WireReader& reader, const TensorSource& source) {
   }
   const int64_t width = tensor_type(dense.type)->bits / 8;
   if (width == 0)
-    reader.fail(Status::Unsupported, cat("a sparse tensor of type ", tensor_type_name(dense.type)));
+    reader.fail(Status::Unsupported, "a sparse tensor of type ", tensor_type_name(dense.type));
   reader.budget().charge_converted(size, "sparse tensors");
   std::vector<std::byte> bytes(static_cast<size_t>(size));
   for (size_t i = 0; i < positions.size(); ++i)
@@ -420,7 +419,7 @@ TensorData parse_tensor_pb(const SharedBytes& bytes, const Limits& limits) {
   } catch (const Error&) {
     if (bytes.size() == 0 || !looks_like_container(bytes.text(), budget)) throw;
   }
-  throw Error(Status::Unsupported,
+  throw_error(Status::Unsupported,
               "the file holds a SequenceProto or an OptionalProto, not a TensorProto");
 }
 

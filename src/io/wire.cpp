@@ -48,6 +48,23 @@ bool is_clean_utf8(std::string_view text) {
   return true;
 }
 
+// The exception in flight, in our words.
+const char* what_is_wrong() {
+  try {
+    throw;
+  } catch (const protozero::end_of_buffer_exception&) {
+    return "the bytes end inside a value";
+  } catch (const protozero::varint_too_long_exception&) {
+    return "a number has more than ten bytes";
+  } catch (const protozero::invalid_tag_exception&) {
+    return "a field number that protobuf forbids";
+  } catch (const protozero::unknown_pbf_wire_type_exception&) {
+    return "an unknown wire type";
+  } catch (const protozero::exception& e) {
+    return e.what();
+  }
+}
+
 }  // namespace
 
 const char* message_name(ProtoMessage message) {
@@ -64,16 +81,8 @@ template <class Call>
 auto WireReader::guarded(Call call) -> decltype(call()) {
   try {
     return call();
-  } catch (const protozero::end_of_buffer_exception&) {
-    fail(Status::InvalidModel, "the bytes end inside a value");
-  } catch (const protozero::varint_too_long_exception&) {
-    fail(Status::InvalidModel, "a number has more than ten bytes");
-  } catch (const protozero::invalid_tag_exception&) {
-    fail(Status::InvalidModel, "a field number that protobuf forbids");
-  } catch (const protozero::unknown_pbf_wire_type_exception&) {
-    fail(Status::InvalidModel, "an unknown wire type");
-  } catch (const protozero::exception& e) {
-    fail(Status::InvalidModel, e.what());
+  } catch (const protozero::exception&) {
+    fail(Status::InvalidModel, what_is_wrong());
   }
 }
 
@@ -145,8 +154,8 @@ std::string_view WireReader::bytes() {
 std::string WireReader::name() {
   const std::string_view view = bytes();
   if (static_cast<int64_t>(view.size()) > budget_->limits.name_bytes)
-    fail(Status::Limit, cat("a name of ", view.size(), " bytes, more than the limit name_bytes = ",
-                            budget_->limits.name_bytes));
+    fail(Status::Limit, "a name of ", view.size(),
+         " bytes, more than the limit name_bytes = ", budget_->limits.name_bytes);
   check(is_clean_utf8(view), "a name that is not UTF-8 text");
   budget_->charge_structure(static_cast<int64_t>(view.size()), "names");
   return std::string(view);
@@ -155,8 +164,8 @@ std::string WireReader::name() {
 std::string WireReader::text() {
   const std::string_view view = bytes();
   if (static_cast<int64_t>(view.size()) > budget_->limits.attribute_bytes)
-    fail(Status::Limit, cat(view.size(), " bytes, more than the limit attribute_bytes = ",
-                            budget_->limits.attribute_bytes));
+    fail(Status::Limit, view.size(),
+         " bytes, more than the limit attribute_bytes = ", budget_->limits.attribute_bytes);
   budget_->charge_structure(static_cast<int64_t>(view.size()), "strings");
   return std::string(view);
 }
@@ -186,7 +195,7 @@ std::string_view WireReader::fixed(size_t width) {
 void WireReader::append_integers(Ints& values, int64_t count_max, Status too_many) {
   const auto append = [&](int64_t value) {
     if (static_cast<int64_t>(values.size()) >= count_max)
-      fail(too_many, cat("more than ", count_max, " values"));
+      fail(too_many, "more than ", count_max, " values");
     values.push_back(value);
   };
   if (!is_packed()) return append(integer());
@@ -202,7 +211,7 @@ void WireReader::append_reals(std::vector<float>& values, int64_t count_max) {
   const size_t old = values.size();
   const size_t count = run.size() / sizeof(float);
   if (static_cast<int64_t>(old + count) > count_max)
-    fail(Status::Limit, cat("more than ", count_max, " values"));
+    fail(Status::Limit, "more than ", count_max, " values");
   values.resize(old + count);
   if (count) std::memcpy(values.data() + old, run.data(), run.size());
 }
@@ -227,8 +236,12 @@ std::string WireReader::place() const {
   return cat(path(), " at byte ", reader_.data().data() - file_);
 }
 
-void WireReader::fail(Status status, const std::string& message) const {
-  throw Error(status, cat(place(), ": ", message));
+void WireReader::fail_in_words(Status status, uint64_t kinds, ...) const {
+  va_list words;
+  va_start(words, kinds);
+  const std::string message = text_of(kinds, words);
+  va_end(words);
+  throw_error(status, place(), ": ", message);
 }
 
 }  // namespace tiny

@@ -74,15 +74,20 @@ class WireReader {
   template <class... Parts>
   void check(bool ok, const Parts&... parts) const {
     if (!ok) [[unlikely]]
-      fail(Status::InvalidModel, cat(parts...));
+      fail(Status::InvalidModel, parts...);
   }
-  [[noreturn]] void fail(Status status, const std::string& message) const;
+  template <class... Parts>
+  [[noreturn]] void fail(Status status, const Parts&... parts) const {
+    fail_in_words(status, text_kinds<Parts...>(), text_word(text_part(parts))...);
+  }
   // "ModelProto.graph.node[3] at byte 1234".
   std::string place() const;
 
   Budget& budget() const { return *budget_; }
 
  private:
+  [[noreturn]] void fail_in_words(Status status, uint64_t kinds, ...) const;  // NOLINT: as cat
+
   static constexpr size_t kOnlyOne = SIZE_MAX;
 
   WireReader(std::string_view bytes, ProtoMessage message, const WireReader* parent, size_t index,

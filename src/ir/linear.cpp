@@ -101,10 +101,9 @@ class Verifier {
   static constexpr size_t kOpen = SIZE_MAX;
 
   [[noreturn]] void fail(const char* law) const {
-    throw Error(Status::Internal,
-                cat("linear program ", program_.name, ", op %", at_, " ",
-                    at_ < program_.ops.size() ? info(program_.ops[at_].op).name : "", ": ", law,
-                    "\n", to_string(program_)));
+    throw_error(Status::Internal, "linear program ", program_.name, ", op %", at_, " ",
+                at_ < program_.ops.size() ? info(program_.ops[at_].op).name : "", ": ", law, "\n",
+                to_string(program_));
   }
   void law(bool holds, const char* what) const {
     if (!holds) fail(what);

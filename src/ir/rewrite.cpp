@@ -222,8 +222,8 @@ bool Rewriter::step(Frame& frame) {
     return true;
   }
   if (frame.generation >= kGenerationsMax)
-    throw Error(Status::Internal, cat("rewriting does not end; the last step was ",
-                                      to_string(step_of(rule, frame.rebuilt, after))));
+    throw_error(Status::Internal, "rewriting does not end; the last step was ",
+                to_string(step_of(rule, frame.rebuilt, after)));
   frame.waiting = after;
   Frame next{std::move(after), {}, {}, 0, frame.generation + 1};
   stack_.push_back(std::move(next));

@@ -99,7 +99,7 @@ class Spec {
                            info(u.op()).name, arg.empty() ? "" : " {" + arg + "}", " of (");
     for (size_t i = 0; i < u.src().size(); ++i)
       text += cat(i ? ", " : "", to_string(u.src(i).dtype()), " ", info(u.src(i).op()).name);
-    throw Error(Status::Internal, text + ")");
+    throw_error(Status::Internal, text + ")");
   }
   void law(bool holds, const char* what) const {
     if (!holds) [[unlikely]]

@@ -136,20 +136,22 @@ std::string layered_svg(const std::vector<SvgNode>& nodes, const std::string& ti
       const std::string to = number(layout.centre(n));
       const double top = layout.y(s) + kHeight;
       const double middle = (top + layout.y(n)) / 2;
-      out += cat("<path d=\"M", from, " ", number(top), "C", from, " ", number(middle), " ", to,
-                 " ", number(middle), " ", to, " ", number(layout.y(n)), "\"/>\n");
+      out += cat("<path d=\"M", from, " ", number(top));
+      out += cat("C", from, " ", number(middle), " ", to, " ", number(middle), " ", to, " ",
+                 number(layout.y(n)), "\"/>\n");
     }
   out += "</g>\n";
   for (size_t n = 0; n < nodes.size(); ++n) {
     const SvgNode& node = nodes[n];
     const std::string x = number(layout.x(n));
     const std::string text_x = number(layout.x(n) + 6);
-    out += cat("<g id=\"n", n, "\"><rect x=\"", x, "\" y=\"", number(layout.y(n)), "\" width=\"",
-               number(layout.node_width(n)), "\" height=\"", number(kHeight), "\" rx=\"4\" fill=\"",
-               node.colour, "\" stroke=\"#444444\"/><text x=\"", text_x, "\" y=\"",
-               number(layout.y(n) + 14), "\">", escaped(node.title), "</text><text x=\"", text_x,
-               "\" y=\"", number(layout.y(n) + 27), "\" fill=\"#555555\">", escaped(node.detail),
-               "</text></g>\n");
+    out += cat("<g id=\"n", n, "\"><rect x=\"", x, "\" y=\"", number(layout.y(n)));
+    out += cat("\" width=\"", number(layout.node_width(n)), "\" height=\"", number(kHeight),
+               "\" rx=\"4\" fill=\"", node.colour, "\" stroke=\"#444444\"/>");
+    out += cat("<text x=\"", text_x, "\" y=\"", number(layout.y(n) + 14), "\">",
+               escaped(node.title), "</text>");
+    out += cat("<text x=\"", text_x, "\" y=\"", number(layout.y(n) + 27), "\" fill=\"#555555\">",
+               escaped(node.detail), "</text></g>\n");
   }
   return out + "</svg>\n";
 }

@@ -154,7 +154,7 @@ Tensor initialize(const Tensor& key, const Initialization& how, DType dtype, con
     case Initial::Sparse:
       return sparse(key, dtype, shape, how.a, how.b);
   }
-  throw Error(Status::InvalidArgument, "unknown initial values");
+  throw_error(Status::InvalidArgument, "unknown initial values");
 }
 
 }  // namespace tiny

@@ -111,8 +111,8 @@ double Plateau::* Plateau::state(std::string_view name) {
     if (own == name) return member;
     known.emplace_back(own);
   }
-  throw Error(Status::InvalidArgument,
-              cat("a plateau has no \"", name, "\"", did_you_mean(name, known)));
+  throw_error(Status::InvalidArgument, "a plateau has no \"", name, "\"",
+              did_you_mean(name, known));
 }
 
 }  // namespace tiny

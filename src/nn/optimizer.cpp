@@ -82,8 +82,8 @@ size_t Optimizer::setting_at(std::string_view name) const {
   if (found != rule_.settings.end()) return static_cast<size_t>(found - rule_.settings.begin());
   std::vector<std::string> known;
   for (const OptimizerSetting& s : rule_.settings) known.emplace_back(s.name);
-  throw Error(Status::InvalidArgument,
-              cat(rule_.name, " has no setting \"", name, "\"", did_you_mean(name, known)));
+  throw_error(Status::InvalidArgument, rule_.name, " has no setting \"", name, "\"",
+              did_you_mean(name, known));
 }
 
 void Optimizer::set(size_t group, std::string_view name, double value) {

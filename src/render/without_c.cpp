@@ -6,7 +6,7 @@ namespace tiny {
 namespace {
 
 [[noreturn]] void refuse() {
-  throw Error(Status::Unsupported, "this build of the library writes no C (TINY_C was OFF)");
+  throw_error(Status::Unsupported, "this build of the library writes no C (TINY_C was OFF)");
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ bool has_wgsl_renderer() {
 }
 
 std::string render_wgsl(const LinearProgram&) {
-  throw Error(Status::Unsupported, "this build of the library writes no WGSL");
+  throw_error(Status::Unsupported, "this build of the library writes no WGSL");
 }
 
 }  // namespace tiny

@@ -7,7 +7,7 @@ namespace tiny {
 namespace {
 
 [[noreturn]] void refuse() {
-  throw Error(Status::Unsupported, "this build of the library makes no x86-64 machine code");
+  throw_error(Status::Unsupported, "this build of the library makes no x86-64 machine code");
 }
 
 }  // namespace

@@ -8,7 +8,7 @@ namespace tiny {
 namespace {
 
 [[noreturn]] void refuse() {
-  throw Error(Status::Unsupported,
+  throw_error(Status::Unsupported,
               "this build of the library computes nothing of floats of 8 bits (TINY_ONNX and "
               "TINY_NODES were OFF)");
 }

@@ -24,8 +24,8 @@ class GivenBuffer : public Buffer {
             "a buffer of ", bytes, " bytes");
     if (std::bit_cast<uintptr_t>(data_) % kAlignment == 0) return;
     give_back();
-    throw Error(Status::InvalidArgument, cat("the allocator that was set gave memory that is not ",
-                                             "aligned to ", kAlignment, " bytes"));
+    throw_error(Status::InvalidArgument, "the allocator that was set gave memory that is not ",
+                "aligned to ", kAlignment, " bytes");
   }
   std::byte* host() const override { return static_cast<std::byte*>(data_); }
 
@@ -44,9 +44,9 @@ void MemoryUse::take(int64_t bytes) {
   const int64_t before = used_.fetch_add(bytes, std::memory_order_relaxed);
   if (limit_ <= 0 || bytes <= limit_ - before) return;
   give_back(bytes);
-  throw Error(Status::Limit, cat("a buffer of ", bytes, " bytes beside ", before,
-                                 " in use: more than the limit memory_limit = ", limit_,
-                                 "; a higher one is set with the option \"memory_limit\""));
+  throw_error(Status::Limit, "a buffer of ", bytes, " bytes beside ", before,
+              " in use: more than the limit memory_limit = ", limit_,
+              "; a higher one is set with the option \"memory_limit\"");
 }
 
 Device::Device() : in_flight_(std::make_unique<InFlight>(*this)) {
@@ -89,8 +89,8 @@ Ref<Buffer> Device::allocate_now(int64_t bytes) {
 }
 
 Ref<Executable> Device::load_function(const std::string& what, Ref<const HostFunction>) {
-  throw Error(Status::Unsupported, cat(what, " is a function of the host, which the device \"",
-                                       name(), "\" cannot call"));
+  throw_error(Status::Unsupported, what, " is a function of the host, which the device \"", name(),
+              "\" cannot call");
 }
 
 namespace {

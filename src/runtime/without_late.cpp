@@ -12,7 +12,7 @@ bool has_far_device() {
 }
 
 std::unique_ptr<Device> make_far_device() {
-  throw Error(Status::Unsupported, cat("the device \"far\": ", kNoFarDevice));
+  throw_error(Status::Unsupported, "the device \"far\": ", kNoFarDevice);
 }
 
 Needs::Needs(std::vector<Ref<Buffer>>, std::vector<Ref<RefCounted>>) {

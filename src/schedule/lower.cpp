@@ -243,7 +243,7 @@ class Lowering {
       case Op::Concat:
         return concatenated(node, *index);
       default:
-        throw Error(Status::Internal, cat("no kernel computes the op ", info(node.op()).name));
+        throw_error(Status::Internal, "no kernel computes the op ", info(node.op()).name);
     }
   }
 

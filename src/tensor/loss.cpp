@@ -23,7 +23,7 @@ Tensor reduced(const Tensor& losses, LossReduction reduction) {
     case LossReduction::Mean:
       return mean(losses, axes);
   }
-  throw Error(Status::Internal, "a reduction of losses that is none");
+  throw_error(Status::Internal, "a reduction of losses that is none");
 }
 
 namespace {

@@ -61,11 +61,10 @@ bool is_mark_of_any(int64_t number) {
 }
 
 [[noreturn]] void throw_no_dimension(int64_t number, const std::string& name) {
-  throw Error(
-      Status::InvalidArgument,
-      cat(name, " is ", number,
-          ", no size (0 to 2^40) and no dimension of this context: a number that stands for one is "
-          "its own context's, and is calculated with by tiny_dim_add and its like"));
+  throw_error(
+      Status::InvalidArgument, name, " is ", number,
+      ", no size (0 to 2^40) and no dimension of this context: a number that stands for one is "
+      "its own context's, and is calculated with by tiny_dim_add and its like");
 }
 
 }  // namespace

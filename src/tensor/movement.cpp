@@ -58,9 +58,8 @@ UOp broadcast_to(const UOp& node, const Shape& shape) {
 
 int64_t checked_axis(int64_t axis, int64_t rank) {
   if (axis < -rank || axis >= rank)
-    throw Error(Status::Shape,
-                cat("axis ", axis, " of a tensor with ", rank, " dimensions",
-                    rank == 0 ? "" : cat("; wanted from ", -rank, " to ", rank - 1)));
+    throw_error(Status::Shape, "axis ", axis, " of a tensor with ", rank, " dimensions",
+                rank == 0 ? "" : cat("; wanted from ", -rank, " to ", rank - 1));
   return axis < 0 ? axis + rank : axis;
 }
 

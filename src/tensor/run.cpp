@@ -368,10 +368,10 @@ void TensorRun::require_apart(size_t index, const Place& place) const {
   if (const Slot* slot = run_->find_overlap(place.memory, place.bytes)) {
     const auto input = std::ranges::find(input_ports_, slot->number, &TensorProgram::Port::number);
     const bool is_input = slot->kind == SlotKind::Input && input != input_ports_.end();
-    throw Error(Status::InvalidArgument,
-                cat("output \"", port.name, "\": ", place.what, " shares memory with ",
-                    is_input ? cat("that of input \"", input->name, "\"")
-                             : std::string("one that the program captured")));
+    throw_error(Status::InvalidArgument, "output \"", port.name, "\": ", place.what,
+                " shares memory with ",
+                is_input ? cat("that of input \"", input->name, "\"")
+                         : std::string("one that the program captured"));
   }
   for (size_t i = 0; i < outputs_.size(); ++i)
     require(i == index || !outputs_[i].given ||

@@ -103,7 +103,7 @@ Tensor apply_movement_op(const Tensor& a, const MovementStep& step) {
                         numbers.back());
     }
   }
-  throw Error(Status::Internal, "an unknown movement");
+  throw_error(Status::Internal, "an unknown movement");
 }
 
 }  // namespace tiny

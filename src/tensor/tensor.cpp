@@ -164,7 +164,7 @@ UOp moved(const UOp& node, const MovementStep& step) {
       return make_reshape(make_unfold(node, windows), without);
     }
     default:
-      throw Error(Status::Internal, "a view is no row moved so");
+      throw_error(Status::Internal, "a view is no row moved so");
   }
 }
 

@@ -6,13 +6,13 @@
 namespace tiny {
 
 RecurrenceResult recur_in_run(const Ref<Context>&, const Recurrence&, const RecurrenceFunction&) {
-  throw Error(Status::Unsupported,
+  throw_error(Status::Unsupported,
               "this build of the library makes no recurrences of steps that a run finds, which may "
               "be none (TINY_ONNX was OFF)");
 }
 
 Tensor ascending_places(const Tensor&) {
-  throw Error(Status::Unsupported,
+  throw_error(Status::Unsupported,
               "this build of the library sorts no more than there may be at the most "
               "(TINY_ONNX was OFF)");
 }

@@ -68,7 +68,7 @@ class WgslRuns {
       return false;
     }
     const std::string command = cat(python ? python : "python3", " ", runner, " ", folder_.string(),
-                                    " > ", folder_ / "log");
+                                    " > ", (folder_ / "log").string());
     const int status = std::system(command.c_str());
     constexpr int kSkip = 77;
     if (WIFEXITED(status) && WEXITSTATUS(status) == kSkip) return false;

@@ -211,8 +211,8 @@ Matrices::InLines Matrices::in_lines(const UOp& value, const UOp& term, bool has
   Spread spread = spread_of(value, term, has_rows);
   if (!has_rows) spread.columns = term.src(kBlocksOfB);
   const auto refuse = [&](const char* why) {
-    throw Error(Status::InvalidArgument, cat("option TC of ", row.name, ": the ",
-                                             has_rows ? "first" : "second", " operand ", why));
+    throw_error(Status::InvalidArgument, "option TC of ", row.name, ": the ",
+                has_rows ? "first" : "second", " operand ", why);
   };
   const std::optional<Affine> flat = affine(plain_stage_index(value));
   if (!flat) refuse("lies anywhere");

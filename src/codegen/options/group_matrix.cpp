@@ -84,9 +84,9 @@ class MatrixMaker {
   }
 
  private:
-  [[noreturn]] void refuse(const std::string& why) const {
-    throw Error(Status::InvalidArgument,
-                cat("option ", to_text({&option_, 1}), " does not fit the kernel: ", why));
+  [[noreturn]] void refuse(std::string_view why) const {
+    throw_error(Status::InvalidArgument, "option ", to_text({&option_, 1}),
+                " does not fit the kernel: ", why);
   }
 
   UOp range_of(size_t place, int64_t size) const {

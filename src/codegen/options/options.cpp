@@ -20,9 +20,9 @@ namespace tiny {
 
 namespace {
 
-[[noreturn]] void refuse(const Option& option, const std::string& why) {
-  throw Error(Status::InvalidArgument,
-              cat("option ", to_text({&option, 1}), " does not fit the kernel: ", why));
+[[noreturn]] void refuse(const Option& option, std::string_view why) {
+  throw_error(Status::InvalidArgument, "option ", to_text({&option, 1}),
+              " does not fit the kernel: ", why);
 }
 
 size_t find_range(const Kernel& kernel, const Option& option, int64_t number) {

@@ -93,8 +93,8 @@ PrefetchRequest::PrefetchRequest(const Kernel& for_kernel, const Option& wanted)
 }
 
 void PrefetchRequest::refuse(const char* why) const {
-  throw Error(Status::InvalidArgument,
-              cat("option ", to_text({&option, 1}), " does not fit the kernel: ", why));
+  throw_error(Status::InvalidArgument, "option ", to_text({&option, 1}),
+              " does not fit the kernel: ", why);
 }
 
 PrefetchLoop find_prefetch_loop(const PrefetchRequest& request) {

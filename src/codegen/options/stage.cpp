@@ -79,9 +79,9 @@ class Stager {
   }
 
  private:
-  [[noreturn]] void refuse(const std::string& why) const {
-    throw Error(Status::InvalidArgument,
-                cat("option ", to_text({&option_, 1}), " does not fit the kernel: ", why));
+  [[noreturn]] void refuse(std::string_view why) const {
+    throw_error(Status::InvalidArgument, "option ", to_text({&option_, 1}),
+                " does not fit the kernel: ", why);
   }
 
   size_t position_of(int64_t number) const {

@@ -434,8 +434,8 @@ bool is_bounded_stream(const Kernel& kernel, int64_t number) {
 
 Kernel apply_stream(const Kernel& kernel, const Option& option) {
   const auto refuse = [&](const char* why) {
-    throw Error(Status::InvalidArgument,
-                cat("option ", to_text({&option, 1}), " does not fit the kernel: ", why));
+    throw_error(Status::InvalidArgument, "option ", to_text({&option, 1}),
+                " does not fit the kernel: ", why);
   };
   Streamer streamer(kernel, option.range, option.amount);
   if (const char* why = streamer.find_members()) refuse(why);

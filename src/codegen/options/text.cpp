@@ -60,8 +60,8 @@ class Parser {
 
  private:
   [[noreturn]] void fail(std::string_view got, const char* wanted) const {
-    throw Error(Status::InvalidArgument, cat("options: got \"", got, "\" where ", wanted,
-                                             " was expected, in \"", text_, "\""));
+    throw_error(Status::InvalidArgument, "options: got \"", got, "\" where ", wanted,
+                " was expected, in \"", text_, "\"");
   }
 
   std::string_view next() {

@@ -5,7 +5,7 @@
 namespace tiny {
 
 Kernel apply_matrix(const Kernel&, const Option&) {
-  throw Error(Status::InvalidArgument,
+  throw_error(Status::InvalidArgument,
               "option TC: this build has no devices with groups of threads");
 }
 

@@ -236,7 +236,7 @@ std::string Helpers::mask_arithmetic(Op op, DType mask, const std::string& a,
     case Op::Equal:
       return inverse(vector ? both(Op::Xor, a) : cat("(", both(Op::Xor, a), ")"));
     default:
-      throw Error(Status::Internal, cat("bools have no ", info(op).name));
+      throw_error(Status::Internal, "bools have no ", info(op).name);
   }
 }
 

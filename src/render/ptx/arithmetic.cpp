@@ -10,7 +10,7 @@ namespace tiny::ptx {
 namespace {
 
 [[noreturn]] void refuse(Op op, DType dtype) {
-  throw Error(Status::Unsupported, cat("PTX: no ", info(op).name, " of ", to_string(dtype)));
+  throw_error(Status::Unsupported, "PTX: no ", info(op).name, " of ", to_string(dtype));
 }
 
 Operand opposite(Writer& out, const Operand& p) {
@@ -74,7 +74,7 @@ Operand amount(Writer& out, DType dtype, const Operand& n) {
 }
 
 Operand of_ints(Writer& out, Op op, DType t, const Operand& a, const Operand& b) {
-  const std::string type = int_type(t), with_sign = t.bits() == 64 ? "s64" : "s32";
+  const std::string_view type = int_type(t), with_sign = t.bits() == 64 ? "s64" : "s32";
   if (const char* how = comparison_of(op, false)) return out.compare(how, type, {a, b});
   switch (op) {
     case Op::Neg:
@@ -116,16 +116,16 @@ Operand of_ints(Writer& out, Op op, DType t, const Operand& a, const Operand& b)
 
 // PTX orders zeros, and its own minimum and maximum change NaN; we choose.
 Operand extremum(Writer& out, Op op, DType t, const Operand& a, const Operand& b) {
-  const std::string type = float_type(t), how = op == Op::Max ? "gt" : "lt";
+  const std::string_view type = float_type(t), how = op == Op::Max ? "gt" : "lt";
   if (b.is_constant && !std::isnan(double_of(t, b.value)))
     return out.choose(t, out.compare(how, type, {b, a}), b, a);
   const Operand is_nan = out.compare("nan", type, {b, b});
-  return out.choose(t, out.compare(how + ".or", type, {b, a, is_nan}), b, a);
+  return out.choose(t, out.compare(cat(how, ".or"), type, {b, a, is_nan}), b, a);
 }
 
 Operand of_floats(Writer& out, Op op, DType t, const Operand& a, const Operand& b,
                   const Operand& c) {
-  const std::string type = float_type(t), bits = bits_type(t);
+  const std::string_view type = float_type(t), bits = bits_type(t);
   const uint64_t sign = uint64_t{1} << (t.bits() - 1);
   const auto rounded = [&](const char* how) { return out.convert(how, type, type, a); };
   if (const char* how = comparison_of(op, true)) return out.compare(how, type, {a, b});

@@ -22,7 +22,7 @@ Operand int_to_int(Writer& out, DType from, DType to, const Operand& x) {
 // Beyond the ends the nearest end, of NaN 0: PTX clamps to the ends of its own types, and gives
 // something else for NaN where either has 64 bits.
 Operand float_to_int(Writer& out, DType from, DType to, const Operand& x) {
-  const std::string type = to.bits() < 32 ? "s32" : int_type(to), source = float_type(from);
+  const std::string_view type = to.bits() < 32 ? "s32" : int_type(to), source = float_type(from);
   Operand result = out.convert("rzi.", type, source, x);
   if (from.bits() == 64 || to.bits() == 64) {
     const Operand is_nan = out.compare("nan", source, {x, x});

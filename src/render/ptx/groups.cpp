@@ -161,7 +161,7 @@ Operand GroupFolds::shuffled(Op op, DType dtype, const Step& step, const Operand
 Operand GroupFolds::exchanged(Op op, DType dtype, const Step* steps, size_t count,
                               const Operand& own) {
   const int64_t bytes = exchanged_bytes(dtype);
-  const std::string type = bits_type(dtype);
+  const std::string_view type = bits_type(dtype);
   const auto place = [&](const Operand& index) {
     const Operand result = out_.fresh(File::Double);
     out_.into(result, "mad.wide", "u32", {index, word(static_cast<uint32_t>(bytes)), shared_});

@@ -95,7 +95,7 @@ class Kernel {
   }
 
   // Into a register of 64 bits: "mov.u64", a name.
-  Operand made(const std::string& opcode, const std::string& from) {
+  Operand made(std::string_view opcode, std::string_view from) {
     const Operand result = out_.fresh(File::Double);
     out_.line(cat(opcode, " ", Writer::text(result, "b64"), ", ", from));
     return result;
@@ -225,7 +225,7 @@ class Kernel {
     loops_.pop_back();
   }
   // Where the innermost loop's counter compares so with its end.
-  void branch_if(const char* how, const std::string& label) {
+  void branch_if(const char* how, std::string_view label) {
     const auto [i, end] = loops_.back();
     const Operand holds = out_.compare(how, i.file == File::Word ? "s32" : "s64", {i, end});
     out_.line(cat("@", Writer::text(holds, "pred"), " bra ", label));
@@ -433,7 +433,7 @@ class Kernel {
       return narrow ? shortened(lane(op, i)) : widened(lane(op, i));
     };
     const Operand low = end(0), high = end(1);
-    const std::string type = narrow ? "s32" : "s64";
+    const std::string_view type = narrow ? "s32" : "s64";
     // Where both ends are multiples of the lanes, all of these are there or none.
     const auto is_whole = [&](size_t i) {
       return alignment_.factor(op.src[i]) % op.dtype.lanes == 0;

@@ -25,7 +25,7 @@ std::string spelled(const Place& place) {
 
 // "u8" of bytes: what a register extends as the dtype wants.
 std::string memory_type(DType dtype) {
-  if (dtype.bits() >= 32) return bits_type(dtype);
+  if (dtype.bits() >= 32) return std::string(bits_type(dtype));
   return cat(dtype.is_signed() ? "s" : "u", dtype.bits());
 }
 
@@ -33,7 +33,7 @@ std::string guard(const Operand* condition) {
   return condition ? cat("@", Writer::text(*condition, "pred"), " ") : "";
 }
 
-std::string braced(const Value& registers, const std::string& type) {
+std::string braced(const Value& registers, std::string_view type) {
   if (registers.size() == 1) return Writer::text(registers[0], type);
   std::string out = "{";
   for (size_t i = 0; i < registers.size(); ++i)
@@ -64,7 +64,7 @@ class Accesses {
     return lanes;
   }
 
-  std::string opcode(const char* name, int64_t registers, const std::string& type) const {
+  std::string opcode(const char* name, int64_t registers, std::string_view type) const {
     return cat(name, ".", to_string(access_.address.space), access_.passes_caches ? ".cs" : "",
                registers > 1 ? cat(".v", registers) : "", ".", type, " ");
   }
@@ -302,7 +302,7 @@ void copy_to_shared(Writer& out, const Copy& copy) {
                    ", ", unit, size));
       continue;
     }
-    const std::string type = unit == 8 ? "b64" : unit == 4 ? "b32" : unit == 2 ? "u16" : "u8";
+    const std::string_view type = unit == 8 ? "b64" : unit == 4 ? "b32" : unit == 2 ? "u16" : "u8";
     const Value value = fresh_registers(out, unit == 8 ? File::Double : File::Word, 1, !is_whole);
     std::string when;
     if (!is_whole) {

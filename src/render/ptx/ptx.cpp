@@ -78,7 +78,7 @@ PtxTarget ptx_target(const std::string& name) {
     if (name == known.name) return made(known);
     names += cat(names.empty() ? "" : ", ", known.name);
   }
-  throw Error(Status::InvalidArgument, cat("PTX for \"", name, "\": known are ", names));
+  throw_error(Status::InvalidArgument, "PTX for \"", name, "\": known are ", names);
 }
 
 MatrixSet matrices_of(const PtxTarget& target, bool may_round_float) {

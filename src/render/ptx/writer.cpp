@@ -11,13 +11,13 @@ namespace {
 constexpr const char* kPrefixes[] = {"%p", "%h", "%r", "%d"};
 constexpr const char* kDeclared[] = {"pred", "b16", "b32", "b64"};
 
-File file_of_type(const std::string& type) {
+File file_of_type(std::string_view type) {
   if (type == "pred") return File::Predicate;
   if (type.ends_with("64")) return File::Double;
   return type.ends_with("16") ? File::Half : File::Word;
 }
 
-std::string moved_as(File file) {
+std::string_view moved_as(File file) {
   return kDeclared[static_cast<size_t>(file)];
 }
 
@@ -28,7 +28,7 @@ std::string hexadecimal(const char* prefix, uint64_t bits, int digits) {
   return text;
 }
 
-std::string literal(uint64_t bits, const std::string& type) {
+std::string literal(uint64_t bits, std::string_view type) {
   const bool is_wide = type.ends_with("64");
   if (type[0] == 'f') return hexadecimal(is_wide ? "0d" : "0f", bits, is_wide ? 16 : 8);
   if (type[0] == 'b') return hexadecimal("0x", bits, 1);
@@ -46,17 +46,18 @@ File file_of(DType dtype) {
   return dtype.bits() == 64 ? File::Double : File::Word;
 }
 
-std::string int_type(DType dtype) {
-  return cat(dtype.is_signed() ? "s" : "u", dtype.bits() == 64 ? 64 : 32);
+std::string_view int_type(DType dtype) {
+  if (dtype.bits() == 64) return dtype.is_signed() ? "s64" : "u64";
+  return dtype.is_signed() ? "s32" : "u32";
 }
 
-std::string float_type(DType dtype) {
+std::string_view float_type(DType dtype) {
   invariant(dtype.element() == kFloat32 || dtype.element() == kFloat64,
             "half types are not computed with in a linear program");
   return dtype.bits() == 64 ? "f64" : "f32";
 }
 
-std::string bits_type(DType dtype) {
+std::string_view bits_type(DType dtype) {
   return moved_as(file_of(dtype));
 }
 
@@ -73,33 +74,45 @@ Operand word(uint32_t value) {
   return {File::Word, true, false, value};
 }
 
-std::string Writer::text(const Operand& operand, const std::string& type) {
+std::string Writer::text(const Operand& operand, std::string_view type) {
   if (!operand.is_constant) return cat(kPrefixes[static_cast<size_t>(operand.file)], operand.value);
   return literal(operand.value, type);
 }
 
-void Writer::into(const Operand& result, const std::string& opcode, const std::string& type,
+void Writer::line(std::string_view text) {
+  body_ += cat("  ", text, ";\n");
+}
+
+void Writer::label(std::string_view name) {
+  body_ += cat(name, ":\n");
+}
+
+std::string Writer::fresh_label() {
+  return cat("$L", labels_++);
+}
+
+void Writer::into(const Operand& result, std::string_view opcode, std::string_view type,
                   std::initializer_list<Operand> sources) {
   std::string out = cat(opcode, ".", type, " ", text(result, type));
   for (const Operand& source : sources) out += ", " + text(source, type);
   line(out);
 }
 
-Operand Writer::make(const std::string& opcode, const std::string& type,
+Operand Writer::make(std::string_view opcode, std::string_view type,
                      std::initializer_list<Operand> sources) {
   const Operand result = fresh(file_of_type(type));
   into(result, opcode, type, sources);
   return result;
 }
 
-Operand Writer::compare(const std::string& compare, const std::string& type,
+Operand Writer::compare(std::string_view compare, std::string_view type,
                         std::initializer_list<Operand> sources) {
   const Operand result = fresh(File::Predicate);
-  into(result, "setp." + compare, type, sources);
+  into(result, cat("setp.", compare), type, sources);
   return result;
 }
 
-Operand Writer::convert(const std::string& how, const std::string& to, const std::string& from,
+Operand Writer::convert(std::string_view how, std::string_view to, std::string_view from,
                         const Operand& source) {
   const Operand result = fresh(file_of_type(to));
   const Operand read = source.is_constant ? in_register(source) : source;
@@ -107,7 +120,7 @@ Operand Writer::convert(const std::string& how, const std::string& to, const std
   return result;
 }
 
-Operand Writer::choose_bits(const std::string& type, const Operand& predicate, const Operand& a,
+Operand Writer::choose_bits(std::string_view type, const Operand& predicate, const Operand& a,
                             const Operand& b) {
   return make("selp", type, {a, b, predicate});
 }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ir/dtype.h"
@@ -31,9 +32,9 @@ using Value = std::vector<Operand>;  // of each lane
 File file_of(DType dtype);
 
 // The types of instructions on a dtype: "s32" of an int8, "u64"; "f32"; "b32" of either, "pred".
-std::string int_type(DType dtype);
-std::string float_type(DType dtype);
-std::string bits_type(DType dtype);
+std::string_view int_type(DType dtype);
+std::string_view float_type(DType dtype);
+std::string_view bits_type(DType dtype);
 
 // A constant of a dtype with these bits, extended as a register would hold them.
 Operand constant(DType dtype, uint64_t bits);
@@ -43,27 +44,27 @@ Operand word(uint32_t value);
 class Writer {
  public:
   // "%r3", or the constant as `type` spells it: decimal of s and u, 0x of b, 0f and 0d of f.
-  static std::string text(const Operand& operand, const std::string& type);
+  static std::string text(const Operand& operand, std::string_view type);
 
   Operand fresh(File file) { return {file, false, false, used_[static_cast<size_t>(file)]++}; }
-  void line(const std::string& text) { body_ += "  " + text + ";\n"; }
-  void label(const std::string& name) { body_ += name + ":\n"; }
-  std::string fresh_label() { return "$L" + std::to_string(labels_++); }
+  void line(std::string_view text);
+  void label(std::string_view name);
+  std::string fresh_label();
 
   // `opcode.type result, sources`, into a new register, whose file follows from the type.
-  Operand make(const std::string& opcode, const std::string& type,
+  Operand make(std::string_view opcode, std::string_view type,
                std::initializer_list<Operand> sources);
-  void into(const Operand& result, const std::string& opcode, const std::string& type,
+  void into(const Operand& result, std::string_view opcode, std::string_view type,
             std::initializer_list<Operand> sources);
   // `setp.compare.type`, with a predicate after `.and` or `.or`: "lt.and".
-  Operand compare(const std::string& compare, const std::string& type,
+  Operand compare(std::string_view compare, std::string_view type,
                   std::initializer_list<Operand> sources);
   // `cvt.how.to.from`: "rn.", or nothing.
-  Operand convert(const std::string& how, const std::string& to, const std::string& from,
+  Operand convert(std::string_view how, std::string_view to, std::string_view from,
                   const Operand& source);
   // a where the predicate holds, else b.
   Operand choose(DType dtype, const Operand& predicate, const Operand& a, const Operand& b);
-  Operand choose_bits(const std::string& type, const Operand& predicate, const Operand& a,
+  Operand choose_bits(std::string_view type, const Operand& predicate, const Operand& a,
                       const Operand& b);
   void move(const Operand& to, const Operand& from);
   // A register that holds the operand and is not written again.

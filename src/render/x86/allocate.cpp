@@ -379,7 +379,7 @@ Allocation allocate(MachineProgram& program) {
     if (scan.run()) return scan.take();
     Spiller(program, scan.spilled()).run();
   }
-  throw Error(Status::Internal, "x86: register allocation does not end");
+  throw_error(Status::Internal, "x86: register allocation does not end");
 }
 
 }  // namespace tiny::x86

@@ -71,8 +71,8 @@ size_t Encoder::run(std::vector<CodeMark>* marks) {
       encode(program_.code[i]);
     } catch (const Xbyak::Error& e) {
       if (static_cast<int>(e) == Xbyak::ERR_CODE_IS_TOO_BIG) throw;
-      throw Error(Status::Internal,
-                  cat("x86: cannot encode ", info(program_.code[i].op).name, ": ", e.what()));
+      throw_error(Status::Internal, "x86: cannot encode ", info(program_.code[i].op).name, ": ",
+                  e.what());
     }
   }
   epilogue();

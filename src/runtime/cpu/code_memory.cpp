@@ -35,8 +35,8 @@ Ref<CodeMemory> CodeMemory::make(std::span<const std::span<const std::byte>> fun
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   memory->size_ = (size + page) / page * page;
   if (memory->map_shared(functions) || memory->map_private(functions)) return memory;
-  throw Error(Status::Device,
-              cat("this process may not make memory executable: ", std::strerror(errno)));
+  throw_error(Status::Device,
+              "this process may not make memory executable: ", std::strerror(errno));
 }
 
 void CodeMemory::copy(std::byte* to, std::span<const std::span<const std::byte>> functions) const {

@@ -99,7 +99,7 @@ class CudaDeviceOfDriver : public CudaDevice {
   void release_kept() override { gpu_->drop_kept(); }
 
   Ref<Buffer> wrap(void*, int64_t) override {
-    throw Error(Status::Device, cat("the device ", name_, " does not see the host's memory"));
+    throw_error(Status::Device, "the device ", name_, " does not see the host's memory");
   }
   void copy_in(const Queue* queue, Buffer& to, int64_t offset, const void* from,
                int64_t bytes) override {

@@ -50,7 +50,7 @@ std::string Driver::words(Result result, const char* call) const {
 
 void Driver::check(Result result, const char* call) const {
   if (result == kSuccess) return;
-  throw Error(result == kOutOfMemory ? Status::OutOfMemory : Status::Device, words(result, call));
+  throw_error(result == kOutOfMemory ? Status::OutOfMemory : Status::Device, words(result, call));
 }
 
 bool loses_device(Result result) {

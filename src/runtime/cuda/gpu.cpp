@@ -66,7 +66,7 @@ void Gpu::check_usable() {
           " stayed behind in the process that forked: CUDA works only in that one");
   if (!is_lost()) return;
   const std::lock_guard guard(lock_);
-  throw Error(Status::DeviceLost, cat("the device cuda:", number_, " is lost: ", why_));
+  throw_error(Status::DeviceLost, "the device cuda:", number_, " is lost: ", why_);
 }
 
 void Gpu::lose(const std::string& words) {

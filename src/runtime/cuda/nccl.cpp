@@ -151,8 +151,8 @@ void Nccl::check(int result, const char* call) {
   ncclComm* const member = members_.empty() ? nullptr : members_[0];
   const char* const more =
       functions_.ncclGetLastError ? functions_.ncclGetLastError(member) : nullptr;
-  throw Error(Status::Device, cat("NCCL: ", call, ": ", words ? words : cat("error ", result),
-                                  more && *more ? cat(" (", more, ")") : ""));
+  throw_error(Status::Device, "NCCL: ", call, ": ", words ? words : cat("error ", result),
+              more && *more ? cat(" (", more, ")") : "");
 }
 
 }  // namespace tiny::cuda

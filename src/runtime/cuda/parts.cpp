@@ -32,9 +32,8 @@ void check_assembled(Gpu& gpu, Result result, const char* call, const std::strin
                      const ErrorLog& log) {
   if (result == kSuccess || loses_device(result)) return gpu.check(result, call);
   const std::string said = log.text();
-  throw Error(result == kOutOfMemory ? Status::OutOfMemory : Status::Device,
-              cat("kernel ", kernel, ": ", gpu.driver().words(result, call),
-                  said.empty() ? "" : ": ", said));
+  throw_error(result == kOutOfMemory ? Status::OutOfMemory : Status::Device, "kernel ", kernel,
+              ": ", gpu.driver().words(result, call), said.empty() ? "" : ": ", said);
 }
 
 }  // namespace

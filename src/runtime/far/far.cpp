@@ -142,7 +142,7 @@ class FarDevice : public Device {
   bool is_late() const override { return true; }
 
   Ref<Buffer> wrap(void*, int64_t) override {
-    throw Error(Status::Device, cat("the device ", name_, " does not see the host's memory"));
+    throw_error(Status::Device, "the device ", name_, " does not see the host's memory");
   }
   void copy_in(const Queue* queue, Buffer& to, int64_t offset, const void* from,
                int64_t bytes) override {

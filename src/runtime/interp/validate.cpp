@@ -88,7 +88,7 @@ class Validator {
     const char* op = "";
     if (at_ < code_.size() && static_cast<size_t>(code_[at_].op) < kBytecodeOpCount)
       op = info(code_[at_].op).name;
-    throw Error(Status::Device, cat("bytecode of ", name_, ", op ", at_, " ", op, ": ", what));
+    throw_error(Status::Device, "bytecode of ", name_, ", op ", at_, " ", op, ": ", what);
   }
 
   void slot(uint32_t offset, Operand value) const {

@@ -33,7 +33,7 @@ class OpenClDeviceOfDriver : public OpenClDevice {
   void release_kept() override { connection_->release_kept(); }
 
   Ref<Buffer> wrap(void*, int64_t) override {
-    throw Error(Status::Device, cat("the device ", name(), " does not see the host's memory"));
+    throw_error(Status::Device, "the device ", name(), " does not see the host's memory");
   }
   void copy_in(const Queue* queue, Buffer& to, int64_t offset, const void* from,
                int64_t bytes) override {

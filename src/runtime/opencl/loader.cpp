@@ -114,8 +114,8 @@ Status status_of_error(cl_int code) {
 
 void check(cl_int code, const char* call, const std::string& what) {
   if (code == CL_SUCCESS) return;
-  throw Error(status_of_error(code),
-              cat("OpenCL: ", call, " failed with ", name_of_error(code), ", ", what));
+  throw_error(status_of_error(code), "OpenCL: ", call, " failed with ", name_of_error(code), ", ",
+              what);
 }
 
 }  // namespace tiny::opencl

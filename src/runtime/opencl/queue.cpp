@@ -74,9 +74,9 @@ ClKernel::ClKernel(Ref<ClProgram> program, const Code& code)
   const int64_t threads = group_[0] * group_[1] * group_[2];
   if (threads <= most_threads_) return;
   cl.clReleaseKernel(kernel_);
-  throw Error(Status::Device, cat("kernel ", name_, " is of groups of ", threads,
-                                  " threads; compiled for the device \"", connection.facts().name,
-                                  "\" it can have ", most_threads_));
+  throw_error(Status::Device, "kernel ", name_, " is of groups of ", threads,
+              " threads; compiled for the device \"", connection.facts().name, "\" it can have ",
+              most_threads_);
 }
 
 ClKernel::~ClKernel() {

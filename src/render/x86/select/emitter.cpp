@@ -26,8 +26,8 @@ Emitter::Emitter(const LinearProgram& program, bool avx512) : program_(program) 
 
 void Emitter::unsupported(const char* why) const {
   const LinearOp& o = program_.ops[at_];
-  throw Error(Status::Unsupported, cat("x86: op %", at_, " ", tiny::info(o.op).name, " of ",
-                                       to_string(o.dtype), ": ", why));
+  throw_error(Status::Unsupported, "x86: op %", at_, " ", tiny::info(o.op).name, " of ",
+              to_string(o.dtype), ": ", why);
 }
 
 Inst& Emitter::emit(Opcode opcode, int64_t width, VReg dst, VReg a, VReg b, VReg c) {
