@@ -287,9 +287,12 @@ void Elementwise::run() {
                      edit_.number(best));
 }
 
+// Where what walks the loaded lines may go inside of the lanes, half of a stored line would wait
+// long for the other.
 void Elementwise::choose_along(size_t lane) {
   unroll_choices();
-  edit_.vector_tile(lane, 1, is_read_apart(lane) ? kLanesApart : edit_.lanes());
+  const bool is_code_long = is_read_apart(lane) && !walked_by_lanes(lane);
+  edit_.vector_tile(lane, 1, is_code_long ? kLanesApart : edit_.lanes());
   if (!ordered_) lengthen_runs(lane);
 }
 
