@@ -61,8 +61,8 @@ int64_t Editor::tile(int64_t range, int64_t size) {
 }
 
 // Lanes over a range, `vectors` of them in registers; what is left of the range stays a loop.
-void Editor::vector_tile(size_t range, int64_t vectors) {
-  int64_t lanes = std::min(lanes_, table_.lanes_along(range, machine_.vector_bytes));
+void Editor::vector_tile(size_t range, int64_t vectors, int64_t most) {
+  int64_t lanes = std::min({lanes_, most, table_.lanes_along(range, machine_.vector_bytes)});
   const int64_t n = const_extent(range);
   if (n > 0 && n < lanes) lanes = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(n)));
   if (lanes < 2) return;

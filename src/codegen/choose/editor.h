@@ -51,7 +51,7 @@ class Editor {
   UOp find_new_stage(Option option);
   int64_t tile(int64_t range, int64_t size);  // the number of the inner range
   void kind(OptionKind what, int64_t range) { apply({what, range, 0, {}, 0, false}); }
-  void vector_tile(size_t range, int64_t vectors);
+  void vector_tile(size_t range, int64_t vectors, int64_t most = INT64_MAX);  // lanes
   void put_inside(int64_t range, int64_t loop);
   void put_first(int64_t range);
 

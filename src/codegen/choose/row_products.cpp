@@ -2,7 +2,9 @@
 // their operands are copied to, and the lanes of what is reduced along rows.
 #include <algorithm>
 #include <bit>
+#include <map>
 
+#include "base/checked.h"
 #include "codegen/choose/fills.h"
 #include "codegen/choose/lanes.h"
 #include "codegen/choose/row_tiles.h"
@@ -13,7 +15,9 @@ namespace tiny {
 
 namespace {
 
-constexpr int64_t kTapsBeside = 12;     // registers for what is not a tile's values
+constexpr int64_t kTapsBeside = 12;  // registers for what is not a tile's values
+// Lanes that a row's reduction has: of so many times its elements at most.
+constexpr int64_t kLanesOfRowMin = 4;
 constexpr double kPartOfLastCache = 4;  // that a panel of the columns takes at most
 
 std::vector<int64_t> closed_by(const UOp& closer) {
@@ -274,13 +278,14 @@ void RowTiles::product_of_stores(const UOp& reduce, int64_t column) {
 void RowTiles::lanes_along_rows() {
   if (edit_.lanes() < 2) return;
   std::vector<int64_t> ranges;
-  std::vector<int64_t> rows;
+  std::map<int64_t, int64_t> rows;  // by number: elements of the longest reduction
   const AccessTable table = access_table(edit_.now());
   for (const ClosureInfo& c : table.closures) {
     if (c.store || std::popcount(c.own) != 1) continue;
     const auto at = static_cast<size_t>(std::countr_zero(c.own));
     const KernelRange& r = edit_.now().ranges[at];
-    if (r.kind != RangeKind::Loop || bounds(r.range.src(0)).hi < edit_.lanes()) continue;
+    const int64_t most = bounds(r.range.src(0)).hi;
+    if (r.kind != RangeKind::Loop || kLanesOfRowMin * most < edit_.lanes()) continue;
     bool contiguous = true;
     for (const AccessInfo& a : table.accesses)
       contiguous =
@@ -289,10 +294,13 @@ void RowTiles::lanes_along_rows() {
         std::ranges::count(ranges, r.range.int_arg()) != 0)
       continue;
     ranges.push_back(r.range.int_arg());
-    rows.push_back(row_of(c.below & ~c.own));
+    int64_t& longest = rows[row_of(c.below & ~c.own)];
+    longest = std::max(longest, most);
   }
-  for (int64_t r : ranges) give_lanes(cut_columns(r, std::min(vectors_, kVectorsMax)));
-  for (int64_t row : rows) overlap_tile(row);
+  const int64_t most = std::min(vectors_, kVectorsMax);
+  for (int64_t r : ranges) give_lanes(cut_columns(r, most));
+  for (const auto& [row, elements] : rows)
+    repeat_rows(row, std::min(most, ceil_div(elements, edit_.lanes())));
 }
 
 // The number of the innermost loop among these ranges; -1 if there is none.
@@ -305,14 +313,18 @@ int64_t RowTiles::row_of(RangeSet ranges) const {
   return row;
 }
 
-// While a row of the tile is reduced, what is made of the one before it is computed.
-void RowTiles::overlap_tile(int64_t row) {
+// Rows of the tile side by side, in turns of one size, with as many of their vectors as half of the
+// registers hold: what one folds does not wait for the other.
+void RowTiles::repeat_rows(int64_t row, int64_t vectors) {
   if (row < 0) return;
   const bool has_place = place_ >= 0;
   if (has_place && edit_.now().find_range(row) <= edit_.now().find_range(place_)) return;
-  const KernelRange& r = edit_.now().ranges[edit_.now().find_range(row)];
-  if (!r.overlaps && bounds(r.range.src(0)).hi >= kOverlappedRowsMin)
-    edit_.kind(OptionKind::Overlap, row);
+  const int64_t rows = edit_.most_of(row);
+  const int64_t most = std::max<int64_t>(edit_.machine().vector_registers / (2 * vectors), 1);
+  const int64_t beside = ceil_div(rows, ceil_div(rows, most));
+  if (beside < 2) return;
+  const bool is_whole = edit_.range_now(row).range.src(0).is_const_int(beside);
+  edit_.kind(OptionKind::Upcast, is_whole ? row : edit_.tile(row, beside));
 }
 
 }  // namespace tiny

@@ -14,9 +14,6 @@
 
 namespace tiny {
 
-// Rows among which the first and last, where loops do not overlap, are few.
-inline constexpr int64_t kOverlappedRowsMin = 8;
-
 class RowTiles {
  public:
   explicit RowTiles(Editor& edit);
@@ -62,7 +59,7 @@ class RowTiles {
   void product_of_stores(const UOp& reduce, int64_t column);
   void lanes_along_rows();
   int64_t row_of(RangeSet ranges) const;
-  void overlap_tile(int64_t row);
+  void repeat_rows(int64_t row, int64_t vectors);
 
   // few_rows.cpp: where a tile has few rows.
   static bool is_few(int64_t rows);

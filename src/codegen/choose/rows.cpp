@@ -19,6 +19,8 @@ namespace {
 // Vectors of a row that are computed side by side; fewer where another row's loops are beside.
 constexpr int64_t kRowVectors = 4;
 constexpr int64_t kOverlappedVectors = 2;
+// Rows among which the first and last, where loops do not overlap, are few.
+constexpr int64_t kOverlappedRowsMin = 8;
 // Of a short row: on a Zen 5, 2026-11-30, four side by side take 0.7 to 0.9 of one after the other
 // up to 10 vectors, as long from 12 on.
 constexpr int64_t kShortRowVectors = 10;

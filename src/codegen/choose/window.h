@@ -21,7 +21,8 @@ struct WindowTile {
 // A tile of outputs among the ranges of `among`, with lanes along the range numbered `lane`, as
 // the kernel is now; `walked`: elements along the lanes before the next tile.  Along the outermost
 // of the ranges that has one: what neighbours along it read again has left the first level of cache
-// when they come later.
+// when they come later.  Where lanes are stored apart, along what is stored side by side: the tile
+// is turned in registers.
 std::optional<WindowTile> window_tile(const Editor& edit, const UOp& reduce, int64_t lane,
                                       RangeSet among, double walked);
 

@@ -14,7 +14,10 @@
 #include "tensor/indexing.h"
 #include "tensor/movement.h"
 #include "tensor/program.h"
+#include "tensor/window.h"
+#include "tests/support/constants.h"
 #include "tests/support/context.h"
+#include "tests/support/tensors.h"
 
 namespace tiny {
 namespace {
@@ -106,6 +109,24 @@ TEST_F(ElementwiseChoiceTest, GathersHaveLanes) {
   const Tensor narrow = make_placeholder(context_, kInt32, {100, 254});
   EXPECT_EQ(to_text(chosen(take_along_axis(input({560, 254}), narrow, 0)).options),
             "TILE r1 64; TILE r2 8; UPCAST r2; VEC r3");
+}
+
+// What a pooled image is transformed to has lanes along its channels, which are stored side by
+// side, though pixels are read so; no more of them than are loaded one by one for 36 values.
+TEST_F(ElementwiseChoiceTest, ValuesChosenByPositionHaveLanesAsTheyAreStored) {
+  Flags flags = testing::flags_for("null", "avx512");
+  flags.cache = 0;
+  flags.threads = 1;
+  const Ref<Context> context = make_ref<Context>(flags);
+  const Tensor x = make_placeholder(context, kFloat32, {1, 32, 26, 50});
+  const testing::Floats ones(static_cast<size_t>(32 * 96 * 9), 1);
+  const Tensor weights = testing::floats(context, ones, {96, 32, 3, 3});
+  const Tensor pooled = max_pool(x, Window{{2, 2}}.with_kernel({2, 2}));
+  const Tensor made = conv(pooled, weights, Tensor(), Window{{}, {}, {1, 1}, {1, 1}});
+  const Ref<const TensorProgram> program = testing::compile_with_constants(context, x, made);
+  const auto& tape = program->compiled.program->tape;
+  EXPECT_TRUE(std::ranges::any_of(
+      tape, [](const auto& entry) { return entry.info.name == "E_4_7_4_8_6_6"; }));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <random>
 
+#include "codegen/choose/choose.h"
 #include "codegen/choose/fills.h"
 #include "codegen/pipeline.h"
 #include "engine/compile.h"
@@ -237,6 +238,33 @@ TEST(RowTiles, KeepWhatIsComputedAndWidened) {
   ASSERT_TRUE(computed);
   EXPECT_EQ(computed->value.dtype(), kFloat32);
   EXPECT_EQ(computed->walked, 2);
+}
+
+// What one row folds does not wait for another, and rows of fewer elements than a vector has lanes
+// are folded with lanes too.
+TEST(RowTiles, ReduceRowsSideBySide) {
+  const Ref<Context> context = testing::new_context("interp", "avx512");
+  for (const int64_t keys : {11, 45, 128, 400}) {
+    const UOp wanted = context->graph().make(Op::Contiguous, {attention(context, 45, keys).node()});
+    const Schedule schedule = make_schedule({&wanted, 1}, avx512_machine());
+    const Kernel prepared = prepare_kernel(schedule.kernels.front().kernel, avx512_machine());
+    const Kernel kernel = optimise(prepared, avx512_machine()).kernel;
+    FreeRanges free;
+    add_free_ranges(kernel, kernel.roots, free);
+    const auto has_kind = [&](RangeSet ranges, RangeKind kind) {
+      for (size_t i = 0; i < kernel.ranges.size(); ++i)
+        if ((ranges >> i & 1) && kernel.ranges[i].kind == kind) return true;
+      return false;
+    };
+    int maxima = 0;
+    for (const UOp& u : topological(kernel.roots)) {
+      if (u.op() != Op::Reduce || u.reduce_arg().op != Op::Max) continue;
+      ++maxima;
+      EXPECT_TRUE(has_kind(free.at(u.src(0).node()), RangeKind::Vec)) << keys;
+      EXPECT_TRUE(has_kind(free.at(u.node()), RangeKind::Upcast)) << keys;
+    }
+    EXPECT_EQ(maxima, 1);
+  }
 }
 
 TEST(RowTiles, AreOneKernelHoweverLongTheyAre) {
