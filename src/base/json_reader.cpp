@@ -173,8 +173,10 @@ JsonReader::Number JsonReader::number() {
   out.is_integer = whole.ptr == last || (*whole.ptr != '.' && (*whole.ptr | 0x20) != 'e');
   if (out.is_integer && whole.ec != std::errc()) fail("an integer beyond 64 bits");
   const char* end = whole.ptr;
-  if (!out.is_integer && *end == '.' && (++end == last || !is_digit(*end)))
-    fail("a fraction without digits");
+  if (!out.is_integer && *end == '.') {
+    ++end;
+    if (end == last || !is_digit(*end)) fail("a fraction without digits");
+  }
   const auto is_more = [](char c) {
     return is_digit(c) || c == '+' || c == '-' || (c | 0x20) == 'e';
   };
