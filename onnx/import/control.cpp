@@ -1,6 +1,6 @@
 // Control flow.  Where its course is known when the model is compiled branches are chosen, and
-// loops are loops where their bodies are the same for every round, else unrolled; the run decides
-// the rest.
+// loops are loops where their bodies are the same for every round, or their states grow by as much
+// in each, else unrolled; the run decides the rest.
 #include "tensor/control.h"
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "onnx/import/branches.h"
 #include "onnx/import/functions.h"
+#include "onnx/import/growing_state.h"
 #include "onnx/import/host_value.h"
 #include "onnx/import/import.h"
 #include "onnx/import/table.h"
@@ -25,8 +26,15 @@ namespace {
 // Rounds of one loop; each becomes a copy of its body.
 constexpr int64_t kRoundsMax = 4096;
 
+// Rounds of which each may be a branch: each is a copy of the body, and 1024 of a small one compile
+// in seconds.
+constexpr int64_t kBranchedRoundsMax = 1024;
+
 // Few rounds are unrolled: kernels of several are one.
 constexpr int64_t kUnrolledMax = 4;
+// The same of rounds whose states grow, of which each copy has numbers as sizes: of 16 a small
+// decoder's compile in half a second.
+constexpr int64_t kUnrolledGrowingMax = 16;
 
 // None where the body needs to know of its elements, or its round, what only unrolling tells it, or
 // carries values that change their shapes.
@@ -122,9 +130,17 @@ int64_t most_rounds(Call& c) {
   return c.importer().dependence(c.in(0)).on_data() ? INT64_MAX : upper_bound(c.size(0));
 }
 
+constexpr int64_t kCollectedBytesMax = 256 << 20;  // as much as the activations of large networks
+
 // For how many rounds there is memory where nothing says how many a loop has before it ends itself.
-int64_t assumed_rounds(Call& c, const Loop& loop, const Values& state) {
-  constexpr int64_t kCollectedBytesMax = 256 << 20;  // as much as the activations of large networks
+int64_t assumed_rounds(Call& c, const Loop& loop, const Values& state,
+                       const std::optional<GrowingState>& growing) {
+  if (growing) {
+    constexpr int64_t kGrownBytesMax = 32
+                                       << 20;  // written before the first round: some milliseconds
+    const int64_t rounds = kGrownBytesMax / std::max<int64_t>(growing->bytes(), 1);
+    return std::clamp(rounds, kBranchedRoundsMax, kRecurrenceStepsMax);
+  }
   const Tensor first = full_bits(c.context(), kInt64, {}, 0);
   int64_t rounds = kRecurrenceStepsMax;
   for (const Value& value : one_round(c, loop, first, state).scanned) {
@@ -135,15 +151,32 @@ int64_t assumed_rounds(Call& c, const Loop& loop, const Values& state) {
   return std::max(rounds, kRoundsMax);
 }
 
+// How the state grows, as two rounds tell; none where it does not, or in another way.
+std::optional<GrowingState> growth_of(Call& c, const Loop& loop, const Values& state) {
+  const auto next = [&](int64_t number, const Values& now) {
+    const Tensor round = full_bits(c.context(), kInt64, {}, static_cast<uint64_t>(number));
+    const Values made = one_round(c, loop, round, now).state;
+    check_form(c, state, made);
+    return made;
+  };
+  const Values first = next(0, state);
+  return GrowingState::of(flat(state), flat(first), flat(next(1, first)));
+}
+
 // A loop whose rounds the run counts; `may_end`: where one may be the last before their number is
-// reached.
-Values loop_in_run(Call& c, const Loop& loop, bool may_end) {
+// reached.  Of a state that `grows` a round sees as much as there is.
+Values loop_in_run(Call& c, const Loop& loop, bool may_end, bool grows = false) {
   const Values state = state_before(c, loop);
+  std::optional<GrowingState> growing;
+  if (grows) growing = growth_of(c, loop, state);
+  if (grows && !growing) c.unsupported("a loop that changes the shapes of its state");
   int64_t most = 1;
   bool is_room_assumed = false;
-  if (loop.scanned > 0) {
+  if (loop.scanned > 0 || growing) {
     most = std::max<int64_t>(most_rounds(c), 1);
-    const int64_t room = most > kRecurrenceStepsMax ? assumed_rounds(c, loop, state) : most;
+    const bool is_known =
+        most <= kRecurrenceStepsMax && (!growing || most * growing->bytes() <= kCollectedBytesMax);
+    const int64_t room = is_known ? most : assumed_rounds(c, loop, state, growing);
     if (most > room && !may_end)
       c.unsupported("a loop that collects values in ", most, " rounds; at most ", room, " can be");
     is_room_assumed = room < most;
@@ -157,24 +190,29 @@ Values loop_in_run(Call& c, const Loop& loop, bool may_end) {
   if (c.importer().guard()) rounds = where(c.importer().guard(), rounds, number(0));
   // Where the room may not suffice, whether the last round asked for another is a state too.
   Tensors before = flat(state);
+  const size_t carried = before.size();
+  if (growing) before = growing->with_room(before, most);
   if (is_room_assumed) before.push_back(full(c.context(), kBool, {}, 1));
-  const size_t carried = flat(state).size();
+  RoundCounter counter;
+  if (growing && most > 1) counter.variable = c.importer().counted_size(c.node(), {0, most - 1});
+  const tiny::Dim begun = counter.variable ? tiny::Dim(counter.variable) : tiny::Dim(0);
   Values scanned;
-  const Rounds made =
-      collect(is_room_assumed ? minimum(rounds, number(most)) : rounds, most, before,
-              c.importer().dependences(), [&](const Tensor& round, Tensors now) {
-                now.resize(carried);
-                const LoopRound one = one_round(c, loop, round, formed(state, now));
-                if (!may_end) check_goes_on(c, one.condition);
-                check_form(c, state, one.state);
-                scanned = one.scanned;
-                Tensors after = flat(one.state);
-                if (is_room_assumed) after.push_back(cast(reshape(one.condition, Shape()), kBool));
-                return Round{after, one.condition, flat(one.scanned)};
-              });
-  Values out =
-      formed(state, {made.state.begin(), made.state.begin() + static_cast<ptrdiff_t>(carried)});
-  if (loop.scanned == 0) return out;
+  const auto round = [&](const Tensor& at, Tensors now) {
+    now.resize(carried);
+    if (growing) now = growing->seen(now, begun);
+    const LoopRound one = one_round(c, loop, at, formed(state, now));
+    if (!may_end) check_goes_on(c, one.condition);
+    check_form(c, state, one.state);
+    scanned = one.scanned;
+    Tensors after = flat(one.state);
+    if (growing) after = growing->stored(after, begun + 1);
+    if (is_room_assumed) after.push_back(cast(reshape(one.condition, Shape()), kBool));
+    return Round{after, one.condition, flat(one.scanned)};
+  };
+  const Rounds made = collect(is_room_assumed ? minimum(rounds, number(most)) : rounds, most,
+                              before, c.importer().dependences(), round, counter);
+  Tensors last(made.state.begin(), made.state.begin() + static_cast<ptrdiff_t>(carried));
+  if (loop.scanned == 0 && !growing) return formed(state, last);
   Tensor made_rounds = made.count;
   if (is_room_assumed) {
     // One round more than there is room for ends the run.
@@ -182,17 +220,18 @@ Values loop_in_run(Call& c, const Loop& loop, bool may_end) {
     const Tensor is_full = bit_and(goes_on, equal(made_rounds, number(most)));
     made_rounds = where(is_full, number(most + 1), made_rounds);
   }
-  const tiny::Dim count = c.importer().computed_size(made_rounds, tiny::Dim(most), c.node());
+  // All of them are made where none may end the loop and nobody decides whether it is there.
+  const bool are_all = !may_end && c.has(0) && c.known(0) && !c.importer().guard();
+  const tiny::Dim count = are_all
+                              ? tiny::Dim(most)
+                              : c.importer().computed_size(made_rounds, tiny::Dim(most), c.node());
+  Values out = formed(state, growing ? growing->seen(last, count) : last);
   for (size_t i = 0; i < scanned.size(); ++i) {
     scanned[i].tensor = slice_axis(made.collected[i], 0, 0, count);
     out.push_back(scanned[i]);
   }
   return out;
 }
-
-// Rounds of which each may be a branch: each is a copy of the body, and 1024 of a small one compile
-// in seconds.
-constexpr int64_t kBranchedRoundsMax = 1024;
 
 // The same of rounds whose sizes differ, or that find sizes: each is a branch, taken if the
 // one before was and said so.
@@ -253,6 +292,7 @@ Values counted_loop(Call& c, const Loop& loop) {
   std::optional<Values> made;
   std::string failure;
   c.importer().attempt([&] { made = loop_in_run(c, loop, true); }, failure);
+  if (!made) c.importer().attempt([&] { made = loop_in_run(c, loop, true, true); }, failure);
   if (!made && is_few)
     c.importer().attempt([&] { made = loop_of_branches(c, loop, most); }, failure);
   if (made) return *made;
@@ -269,9 +309,11 @@ Values counted_loop(Call& c, const Loop& loop) {
 std::optional<Values> long_loop(Call& c, const Loop& loop, int64_t rounds) {
   if (rounds <= kRecurrenceStepsMax)
     if (auto made = loop_by_steps(c, loop, rounds)) return made;
-  if (rounds <= kRoundsMax || loop.scanned > 0) return std::nullopt;
   std::optional<Values> made;
   std::string failure;
+  if (rounds > kUnrolledGrowingMax && rounds <= kRecurrenceStepsMax)
+    c.importer().attempt([&] { made = loop_in_run(c, loop, false, true); }, failure);
+  if (made || rounds <= kRoundsMax || loop.scanned > 0) return made;
   c.importer().attempt([&] { made = loop_in_run(c, loop, false); }, failure);
   return made;
 }

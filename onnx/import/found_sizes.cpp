@@ -21,6 +21,10 @@ namespace {
 // What is computed for a shape operand that is known only now.
 constexpr int64_t kHostMax = int64_t{1} << 20;
 
+std::string size_name(const Node& node) {
+  return cat('#', node.name.empty() ? node.op_type : node.name);
+}
+
 }  // namespace
 
 Shape Importer::host_sizes_of(const Tensor& tensor, const std::string& what,
@@ -119,7 +123,7 @@ tiny::Dim Importer::common_size(const tiny::Dim& a, const tiny::Dim& b, const No
 tiny::Dim Importer::add_size(const Tensor& count, Interval range, bool is_open, const Node& node) {
   const Dependence& on = dependence(count);
   if (!on.on_data() && !on.on_variable) return integers_of(host_value_of(count, "its count")).at(0);
-  require(has_computed_sizes_, Status::Unsupported, "input data decides the size of its result");
+  require(sizes_.are_allowed, Status::Unsupported, "input data decides the size of its result");
   require(on.on_steps.empty(), Status::Unsupported,
           "data decides the size of its result, in a loop");
   const Question question = questions_.next();
@@ -129,31 +133,28 @@ tiny::Dim Importer::add_size(const Tensor& count, Interval range, bool is_open, 
   const UOp value =
       contiguous(guard_ ? where(guard_, reshape(count, Shape()), none) : count).node();
   if (is_open) range.hi = std::min(range.hi, kOpenSizeMax);
-  for (const ComputedVariable& known : computed_sizes_)
+  for (const ComputedVariable& known : sizes_.computed)
     if (known.value == value && known.is_open == is_open &&
         known.variable.variable_arg().min == range.lo &&
         known.variable.variable_arg().max == range.hi)
       return tiny::Dim(known.variable);
-  const UOp variable = add_variable(node, range);
-  computed_sizes_.push_back({variable, value, is_open});
+  const std::string name = size_name(node);
+  std::string unused = name;
+  for (size_t number = sizes_.computed.size(); find_computed(unused); ++number)
+    unused = cat(name, '\'', number);
+  const UOp variable = context_->graph().variable(unused, range.lo, range.hi);
+  sizes_.computed.push_back({variable, value, is_open});
   const bool is_in_body = std::ranges::any_of(scopes_, &Scope::is_repeated);
-  questions_.add_size(variable.variable_arg().name, is_in_body ? Question() : question);
+  questions_.add_size(unused, is_in_body ? Question() : question);
   return tiny::Dim(variable);
 }
 
-// Another Variable of the node's name.
-UOp Importer::add_variable(const Node& node, Interval range) const {
-  const std::string name = cat('#', node.name.empty() ? node.op_type : node.name);
-  std::string unused = name;
-  for (size_t number = computed_sizes_.size(); find_computed(unused); ++number)
-    unused = cat(name, '\'', number);
-  return context_->graph().variable(unused, range.lo, range.hi);
-}
-
 UOp Importer::counted_size(const Node& node, Interval range) {
-  require(has_computed_sizes_, Status::Unsupported, "each of its rounds has other sizes");
-  const UOp variable = add_variable(node, range);
-  computed_sizes_.push_back({variable, UOp(), false});
+  require(sizes_.are_allowed, Status::Unsupported, "each of its rounds has other sizes");
+  // Each is another: what was tried in vain may have left values of one behind.
+  const std::string name = cat(size_name(node), ".round", ++sizes_.counters);
+  const UOp variable = context_->graph().variable(name, range.lo, range.hi);
+  sizes_.computed.push_back({variable, UOp(), false});
   return variable;
 }
 
@@ -186,10 +187,10 @@ void Importer::require_found(const Shape& sizes) const {
 }
 
 const ComputedVariable* Importer::find_computed(std::string_view variable) const {
-  const auto at = std::ranges::find_if(computed_sizes_, [&](const ComputedVariable& c) {
+  const auto at = std::ranges::find_if(sizes_.computed, [&](const ComputedVariable& c) {
     return c.variable.variable_arg().name == variable;
   });
-  return at == computed_sizes_.end() ? nullptr : &*at;
+  return at == sizes_.computed.end() ? nullptr : &*at;
 }
 
 bool Importer::are_computed(const std::vector<std::string>& variables) const {
@@ -201,7 +202,7 @@ bool Importer::are_computed(const std::vector<std::string>& variables) const {
 bool Importer::is_decided_by_data(const Tensor& tensor) {
   const Dependence& on = dependence(tensor);
   if (on.on_data()) return true;
-  if (computed_sizes_.empty() || !on.on_variable) return false;
+  if (sizes_.computed.empty() || !on.on_variable) return false;
   return std::ranges::any_of(topological({&tensor.node(), 1}, has_memory), [&](const UOp& u) {
     return u.op() == Op::Variable && find_computed(u.variable_arg().name);
   });

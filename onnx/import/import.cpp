@@ -235,11 +235,11 @@ void Importer::node(const Node& node) {
   } catch (const Error& e) {
     // Shapes that sizes make too large which nothing bounds are no fault of the model.
     const bool is_of_open = e.status() == Status::Shape &&
-                            std::ranges::any_of(computed_sizes_, &ComputedVariable::is_open);
+                            std::ranges::any_of(sizes_.computed, &ComputedVariable::is_open);
     if (e.status() != Status::Unsupported && !is_of_open)
       throw e.at(describe(node)).in_node(label_of(node));
     if (is_of_open)
-      for (const ComputedVariable& size : computed_sizes_)
+      for (const ComputedVariable& size : sizes_.computed)
         if (size.is_open) ask_size(size.variable.variable_arg().name);
     note(node, inputs, e.message());
   }
@@ -339,7 +339,7 @@ Values Importer::subgraph(const Graph& graph, const Values& inputs) {
 
 Importer::Mark Importer::mark() const {
   return {scopes_.size(),         unsupported_.size(), draws_.rounds.size(),
-          computed_sizes_.size(), follows_.size(),     guard_};
+          sizes_.computed.size(), follows_.size(),     guard_};
 }
 
 void Importer::go_back(const Mark& mark) {
@@ -349,7 +349,7 @@ void Importer::go_back(const Mark& mark) {
   cut(scopes_, mark.scopes);
   cut(unsupported_, mark.noted);
   cut(draws_.rounds, mark.rounds);
-  cut(computed_sizes_, mark.sizes);
+  cut(sizes_.computed, mark.sizes);
   cut(follows_, mark.follows);
   guard_ = mark.guard;
 }

@@ -142,9 +142,9 @@ class Importer {
 
   // From now on sizes may be what runs compute: Variables, which whoever makes a program of the
   // graph gives to it.
-  void allow_computed_sizes() { has_computed_sizes_ = true; }
+  void allow_computed_sizes() { sizes_.are_allowed = true; }
   // Those that loops count (counted_size) have no value.
-  const std::vector<ComputedVariable>& computed_sizes() const { return computed_sizes_; }
+  const std::vector<ComputedVariable>& computed_sizes() const { return sizes_.computed; }
   // The nodes that could not be imported so far.
   const std::vector<UnsupportedNode>& unsupported() const { return unsupported_; }
 
@@ -181,7 +181,6 @@ class Importer {
   bool may_ask(const Tensor& tensor);
   void ask_size(std::string_view variable);
   tiny::Dim add_size(const Tensor& count, Interval range, bool is_open, const Node& node);
-  UOp add_variable(const Node& node, Interval range) const;
   const ComputedVariable* find_computed(std::string_view variable) const;
   bool are_computed(const std::vector<std::string>& variables) const;
   void note(const Node& node, const std::vector<Value>& inputs, const std::string& reason);
@@ -191,6 +190,13 @@ class Importer {
     Tensor execution;
     Tensors rounds;  // of the loops around, the outermost first
     int64_t count = 0;
+  };
+
+  // Of sizes that runs compute.
+  struct Sizes {
+    bool are_allowed = false;
+    std::vector<ComputedVariable> computed;
+    int64_t counters = 0;  // of loops, also those that were tried in vain
   };
 
   struct Text {
@@ -210,8 +216,7 @@ class Importer {
   std::vector<UnsupportedNode> unsupported_;
   std::vector<Follow> follows_;
   int64_t forks_ = 0;
-  bool has_computed_sizes_ = false;
-  std::vector<ComputedVariable> computed_sizes_;
+  Sizes sizes_;
   Questions questions_;
   Dependences dependences_;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "ir/bounds.h"
 #include "ir/build.h"
 #include "ir/rebuild.h"
 #include "rules/sign.h"
@@ -58,10 +59,15 @@ struct Taken {
   UOp divisor;     // or no node
 };
 
+// Whether there is a term to sum: the sum of none is 0, whatever all would be divided by.
+bool has_terms(std::span<const UOp> closed) {
+  return std::ranges::all_of(closed, [](const UOp& r) { return bounds(r.src(0)).lo >= 1; });
+}
+
 std::optional<Taken> take_quotient(const UOp& reduce) {
   const std::vector<UOp> factors = factors_of(reduce.src(0));
   const std::span<const UOp> closed = reduce.src().subspan(1);
-  if (factors.size() < 2) return std::nullopt;
+  if (factors.size() < 2 || !has_terms(closed)) return std::nullopt;
   for (size_t i = 0; i < factors.size(); ++i) {
     const UOp& quotient = factors[i];
     if (quotient.op() != Op::Div) continue;

@@ -1,6 +1,7 @@
 // What nodes of the tensor graph are made of.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "ir/node_map.h"
@@ -23,13 +24,13 @@ class Dependences {
  public:
   const Dependence& of(const UOp& root);
   // Before anything is asked that is made of the loop's counter.
-  void open(const ScanLoop& loop) { counting_.push_back(&loop); }
+  void open(const ScanLoop& loop) { counting_.emplace_back(loop.counter, &loop); }
 
  private:
   Dependence made_of(const UOp& node) const;
 
   NodeMap<Dependence> known_;
-  std::vector<const ScanLoop*> counting_;  // loops that have one
+  std::vector<std::pair<UOp, const ScanLoop*>> counting_;  // loops by their counters
 };
 
 }  // namespace tiny

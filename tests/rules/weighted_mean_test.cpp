@@ -10,9 +10,8 @@ namespace {
 
 class WeightedMean : public ::testing::Test {
  protected:
-  UOp range(int64_t number, int64_t size = 8) {
-    return graph_.make(Op::Range, {graph_.integer(size)}, number);
-  }
+  UOp range(int64_t number, int64_t size = 8) { return range(number, graph_.integer(size)); }
+  UOp range(int64_t number, const UOp& size) { return graph_.make(Op::Range, {size}, number); }
   UOp load(int64_t slot, const UOp& row, const UOp& column) {
     const UOp from = graph_.make(Op::Param, {}, slot, kFloat32);
     return graph_.make(Op::Load, {from, row, column}, ViewArg{{4, 8}, {8, 1}, 0}, kFloat32);
@@ -22,7 +21,8 @@ class WeightedMean : public ::testing::Test {
   }
   UOp one() { return graph_.constant(kFloat32, 1.0); }
   UOp weight(const UOp& column) {
-    const UOp greatest = reduce(Op::Max, load(0, row_, range(3)), range(3));
+    const UOp all = range(3, size_);
+    const UOp greatest = reduce(Op::Max, load(0, row_, all), all);
     return elementwise(Op::Exp, {sub(load(0, row_, column), greatest)});
   }
   UOp total() { return reduce(Op::Add, weight(j_), j_); }
@@ -34,6 +34,7 @@ class WeightedMean : public ::testing::Test {
   bool stays(const UOp& terms) { return taken_out(terms) == reduce(Op::Add, terms, i_); }
 
   Graph graph_;
+  UOp size_ = graph_.integer(8);
   UOp row_ = range(0, 4);
   UOp k_ = range(1);
   UOp i_ = range(2);
@@ -48,6 +49,16 @@ TEST_F(WeightedMean, IsDividedOnceItIsSummed) {
   const UOp once = div(one(), total());
   EXPECT_EQ(taken_out(weight(i_) * once * value()), sum * once);
   EXPECT_EQ(taken_out(once * weight(i_) * value()), sum * once);
+}
+
+// A sum of no terms is 0, and 0 / 0 is not.
+TEST_F(WeightedMean, IsKeptWhereThereMayBeNoTerms) {
+  for (const int64_t least : {0, 1}) {
+    size_ = graph_.variable("n", least, 8);
+    i_ = range(2, size_);
+    j_ = range(4, size_);
+    EXPECT_EQ(stays(div(weight(i_), total()) * value()), least == 0);
+  }
 }
 
 TEST_F(WeightedMean, IsKeptWhereWeightsMayBeLargeOrTheSumIsAnothers) {

@@ -19,6 +19,7 @@ try:
     from selenium import webdriver
     from selenium.webdriver.common.action_chains import ActionChains
     from selenium.webdriver.common.by import By
+    from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException
     from selenium.webdriver.support.ui import WebDriverWait
 except ImportError:
     webdriver = None
@@ -176,7 +177,9 @@ class Shown(unittest.TestCase):
         self.wait(lambda: self.all("body[data-ready]"))
 
     def wait(self, condition):
-        WebDriverWait(self.browser, 10).until(lambda browser: condition())
+        # What is asked may be replaced while it answers.
+        waiting = WebDriverWait(self.browser, 10, ignored_exceptions=[NoSuchElementException, StaleElementReferenceException])
+        waiting.until(lambda browser: condition())
 
     def all(self, selector):
         return self.browser.find_elements(By.CSS_SELECTOR, selector)
