@@ -2,9 +2,9 @@
 // graph in an attribute, is the body of a loop that the run counts.  What it keeps of the tokens
 // before has memory for the longest sequence; of that a round sees as much as there is, by a size
 // that the loop counts.
-#include <algorithm>
 #include <array>
-#include <limits>
+#include <functional>
+#include <memory>
 
 #include "base/error.h"
 #include "onnx/import/functions.h"
@@ -33,9 +33,14 @@ Tensor repeated(const Tensor& x, int64_t axis, int64_t times) {
   return reshape(expand(unsqueeze(x, {axis + 1}), wide), shape);
 }
 
+// That a value of the graph or an input has as many axes as the search moves by.
+void check_rank(const Call& c, const Tensor& x, int64_t rank, const char* what) {
+  c.check(x.rank() == rank, what, " has ", x.rank(), " axes; wanted ", rank);
+}
+
 // The scores of what follows the last of the tokens: float32 [rows, vocabulary].
 Tensor last_scores(const Call& c, const Tensor& logits, int64_t vocabulary) {
-  c.check(logits.rank() == 3, "its decoder makes logits of ", logits.rank(), " axes; wanted 3");
+  check_rank(c, logits, 3, "what its decoder makes of tokens");
   const tiny::Dim tokens = logits.shape()[1];
   Tensor last = squeeze(slice_axis(logits, 1, tokens - 1, tokens), {1});
   if (vocabulary > 0) {
@@ -62,8 +67,9 @@ class Decoder {
   // Of one more token of each row of `sequences`, whose last of `length` it is.
   virtual Decoded next(const Tensor& sequences, const tiny::Dim& length, const Tensors& kept) = 0;
 
-  Tensor prompt;         // [batch, length], what sequences begin with
-  int64_t row_axis = 0;  // of what is kept
+  Tensor prompt;          // [batch, length], what sequences begin with
+  int64_t kept_rank = 4;  // of what is kept
+  int64_t row_axis = 0;
   int64_t token_axis = 0;
 };
 
@@ -95,11 +101,13 @@ class GptDecoder : public Decoder {
       c.unsupported("a decoder of ", graph_.inputs.size(), " inputs and ", graph_.outputs.size(),
                     " outputs (past and present in one memory); wanted two inputs more");
     prompt = cast(c.in(0), kInt32);
-    c.check(prompt.rank() == 2, "input_ids has ", prompt.rank(), " axes; wanted 2");
+    check_rank(c, prompt, 2, "input_ids");
+    kept_rank = 5;
     row_axis = 1;
     token_axis = 3;
     const Tensor is_token = not_equal(prompt, number_int(c, pad));
     mask_ = c.has(mask) ? cast(c.in(mask), kInt32) : cast(is_token, kInt32);
+    check_rank(c, mask_, 2, "attention_mask");
     const Tensor counted = cumsum(cast(is_token, kInt32), 1);
     places_ = where(is_token, counted - number_int(c, 1), number_int(c, 0));
     count_ = repeated(sum_in_dtype(cast(is_token, kInt32), {1}, true), 0, beams);
@@ -155,6 +163,7 @@ class T5Decoder : public Decoder {
     check_inputs(c, encoder_, {"encoder_input_ids", "encoder_attention_mask"});
     check_inputs(c, graph_, {"input_ids", "encoder_attention_mask"});
     token_axis = 2;
+    c.check(!graph_.outputs.empty(), "its decoder makes nothing");
     const size_t layers = graph_.outputs.size() - 1;
     wants_hidden_ = graph_.inputs.size() > 2 && graph_.inputs[2].name == "encoder_hidden_states";
     const size_t wanted = 2 + (wants_hidden_ ? 1 : 0) + 2 * layers;
@@ -162,11 +171,12 @@ class T5Decoder : public Decoder {
       c.unsupported("a decoder of ", graph_.inputs.size(), " inputs and ", graph_.outputs.size(),
                     " outputs; wanted ", wanted, " inputs");
     const Tensor tokens = cast(c.in(0), kInt32);
-    c.check(tokens.rank() == 2, "input_ids has ", tokens.rank(), " axes; wanted 2");
+    check_rank(c, tokens, 2, "input_ids");
     // Padding is what comes before the first token.
     const Tensor is_token = cast(not_equal(tokens, number_int(c, pad)), kInt32);
     mask_ = c.has(mask) ? cast(c.in(mask), kInt32)
                         : cast(greater(cumsum(is_token, 1), number_int(c, 0)), kInt32);
+    check_rank(c, mask_, 2, "attention_mask");
     const int64_t start = c.attr("decoder_start_token_id", -1);
     c.check(start >= 0, "decoder_start_token_id is ", start, "; an encoder and decoder wants one");
     prompt = full(c.context(), kInt32, {tokens.shape()[0], 1}, static_cast<double>(start));
@@ -185,7 +195,12 @@ class T5Decoder : public Decoder {
       c_.unsupported(
           "a decoder that wants hidden states of an encoder "
           "that makes none");
-    if (wants_hidden_) beside_ = {made[1]};
+    if (wants_hidden_) {
+      beside_ = {made[1]};
+      check_rank(c_, made[1], 3, "what its encoder makes of tokens");
+    }
+    for (auto cross = made.end() - static_cast<ptrdiff_t>(own); cross != made.end(); ++cross)
+      check_rank(c_, *cross, kept_rank, "what its encoder keeps");
     beside_.insert(beside_.end(), made.end() - static_cast<ptrdiff_t>(own), made.end());
     if (decodes) return {made[0], {made.begin() + 2, made.end() - static_cast<ptrdiff_t>(own)}};
     Tensors none;
@@ -287,7 +302,7 @@ Searched search(Call& c, Decoder& decoder, int64_t beams, int64_t room, const Te
   const auto by_tokens = [&](const Tensors& all, const Tensor& rows) {
     Tensors out;
     for (const Tensor& one : all) {
-      c.check(one.rank() > decoder.token_axis, "its decoder keeps values of ", one.rank(), " axes");
+      check_rank(c, one, decoder.kept_rank, "what its decoder keeps");
       const Tensor mine = rows && beams > 1 ? gather(one, rows, decoder.row_axis) : one;
       out.push_back(move_axis(mine, decoder.token_axis, 0));
     }
@@ -296,7 +311,10 @@ Searched search(Call& c, Decoder& decoder, int64_t beams, int64_t room, const Te
   Tensors before = made.state;
   const size_t own = before.size();
   Tensors all;
-  for (const Tensor& one : first.kept) all.push_back(repeated(one, decoder.row_axis, beams));
+  for (const Tensor& one : first.kept) {
+    check_rank(c, one, decoder.kept_rank, "what its decoder keeps");
+    all.push_back(repeated(one, decoder.row_axis, beams));
+  }
   for (const Tensor& one : by_tokens(all, made.rows)) {
     Shape none(static_cast<size_t>(one.rank())), behind = none;
     behind[0] = tiny::Dim(room - 1) - begun;
@@ -339,7 +357,9 @@ Tensor goes_on_unless(const Tensor& done) {
   return invert(all(done, {0}));
 }
 
-constexpr int64_t kRoomMax = 4096;  // onnxruntime's
+// onnxruntime's.
+constexpr int64_t kRoomMax = 4096;
+constexpr int64_t kBeamsMax = 128;
 
 int64_t room_of(Call& c) {
   const int64_t room = c.integer(1);
@@ -375,7 +395,8 @@ Tensors import_beam_search(Call& c) {
   BeamSearch all;
   all.rules = rules_of(c, 6);
   all.beams = c.integer(3);
-  c.check(all.beams > 0, "num_beams is ", all.beams);
+  c.check(all.beams > 0 && all.beams <= kBeamsMax, "num_beams is ", all.beams, "; wanted 1 to ",
+          kBeamsMax);
   const int64_t returned = c.integer(4);
   c.check(returned > 0 && returned <= all.beams, "num_return_sequences is ", returned, " of ",
           all.beams, " beams");
@@ -384,7 +405,10 @@ Tensors import_beam_search(Call& c) {
   if (c.has(11) && c.integer(11) != 0) c.unsupported("logits_processor ", c.integer(11));
   const std::unique_ptr<Decoder> decoder = decoder_of(c, all.rules.pad, all.beams, 9, room);
   // The mask of the first token is one for each of the batch.
-  if (all.rules.prefix_mask) all.rules.prefix_mask = repeated(all.rules.prefix_mask, 0, all.beams);
+  if (all.rules.prefix_mask) {
+    check_rank(c, all.rules.prefix_mask, 2, "prefix_vocab_mask");
+    all.rules.prefix_mask = repeated(all.rules.prefix_mask, 0, all.beams);
+  }
   const auto choose = [&](const Tensors& now, const Tensor& logits, const tiny::Dim& length,
                           bool is_first) {
     const BeamStep step = next_beams(c, all, Beams::of(now), logits, length, is_first);

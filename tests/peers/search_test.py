@@ -11,6 +11,7 @@ import named_tests
 
 try:
     import numpy as np
+    import onnx
     import onnxruntime
     import search_models
     import tiny
@@ -193,7 +194,7 @@ def what_is_wrong_is_told():
     ids = np.full((1, 5), 4, np.int32)
     refused(Search("BeamSearch", "gpt", rng, beams(ids, 5)), "max_length is 5", "prompt's length of 5", "search")
     refused(Search("BeamSearch", "gpt", rng, beams(ids, 0)), "max_length is 0")
-    refused(Search("BeamSearch", "gpt", rng, beams(ids, 9, count=0)), "num_beams is 0")
+    refused(Search("BeamSearch", "gpt", rng, beams(ids, 9, count=0)), "num_beams is 0; wanted 1 to 128")
     refused(Search("BeamSearch", "gpt", rng, beams(ids, 9, count=2, returned=3)), "num_return_sequences is 3 of 2 beams")
     refused(Search("BeamSearch", "gpt", rng, beams(ids, 9), model_type=2), "model_type 2", "wanted 0 (GPT)")
     refused(Search("BeamSearch", "t5", rng, beams(ids, 9), decoder_start_token_id=-1), "decoder_start_token_id is -1")
@@ -202,6 +203,49 @@ def what_is_wrong_is_told():
     refused(Search("BeamSearch", "gpt", rng, beams(ids + TOKENS, 9)), "out of range")
 
 
+def broken(proto, rng):
+    """Something of the search or of its graphs is another, or gone."""
+    node = proto.graph.node[0]
+    graphs = [a.g for a in node.attribute if a.HasField("g")]
+    graph = graphs[rng.integers(len(graphs))]
+    one = graph.node[rng.integers(len(graph.node))]
+
+    def without(items):
+        if items:
+            del items[rng.integers(len(items))]
+
+    def exchanged(names):
+        if names:
+            names[rng.integers(len(names))] = str(rng.choice(["logits", "input_ids", "present_0", "c1", "w1", ""]))
+
+    changes = [
+        lambda: without(graph.input), lambda: without(graph.output), lambda: without(graph.node),
+        lambda: without(graph.initializer), lambda: without(node.attribute), lambda: without(one.attribute),
+        lambda: exchanged(one.input), lambda: exchanged(one.output), lambda: exchanged(node.input),
+        lambda: setattr(node.attribute[rng.integers(len(node.attribute))], "i", int(rng.choice([-1, 0, 3, 2**40]))),
+        lambda: setattr(graph.output[rng.integers(len(graph.output))], "name", "input_ids"),
+        lambda: graph.output.append(graph.output[0]), lambda: graph.input.append(graph.input[-1]),
+    ]  # fmt: skip
+    changes[rng.integers(len(changes))]()
+
+
+def broken_files():
+    """Whatever is wrong is an error, or makes no difference."""
+    context = tiny.Context(device="cpu", threads=1, cache=0, time_limit=5000, memory_limit=1 << 30)
+    said = 0
+    for seed in range(4 * COUNT):
+        rng, search = np.random.default_rng(seed), drawn(seed % 20)
+        proto = onnx.load_from_string(search.file)
+        broken(proto, rng)
+        search.file = proto.SerializeToString()
+        try:
+            search.ours(context)
+        except tiny.Error as error:
+            said += 1
+            assert "Internal" not in type(error).__name__ and "INTERNAL" not in str(error), f"seed {seed}: {error}"
+    assert said > COUNT, said
+
+
 if __name__ == "__main__":
     sys.exit(named_tests.run([drawn_searches, other_devices, prompts_of_any_length, lengths_that_leave_no_round,
-                              what_is_wrong_is_told]))  # fmt: skip
+                              what_is_wrong_is_told, broken_files]))  # fmt: skip
