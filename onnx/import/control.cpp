@@ -290,9 +290,9 @@ Values counted_loop(Call& c, const Loop& loop) {
   const int64_t most = most_rounds(c);
   const bool is_few = most >= 1 && most <= kBranchedRoundsMax;
   std::optional<Values> made;
-  std::string failure;
+  std::string failure, other;  // the first says why
   c.importer().attempt([&] { made = loop_in_run(c, loop, true); }, failure);
-  if (!made) c.importer().attempt([&] { made = loop_in_run(c, loop, true, true); }, failure);
+  if (!made) c.importer().attempt([&] { made = loop_in_run(c, loop, true, true); }, other);
   if (!made && is_few)
     c.importer().attempt([&] { made = loop_of_branches(c, loop, most); }, failure);
   if (made) return *made;
