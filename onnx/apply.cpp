@@ -23,7 +23,7 @@ ModelValue::Kind kind_of(const Value& value) {
   if (value.sequence || value.columns) return Kind::Sequence;
   if (value.map) return Kind::Map;
   if (value.is_nothing) return Kind::Nothing;
-  return value.narrow == kTextType ? Kind::Texts : Kind::Tensor;
+  return value.carried == kTextType ? Kind::Texts : Kind::Tensor;
 }
 
 // The Variables below the dimensions, each once.
@@ -194,7 +194,7 @@ std::vector<Tensor> LoadedModel::apply(const std::vector<Tensor>& inputs) {
   std::vector<Tensor> outputs;
   const Values values = importer.import(model_.graph, given);
   for (size_t i = 0; i < values.size(); ++i) {
-    require(values[i].tensor && values[i].narrow != kTextType, Status::Unsupported, "output \"",
+    require(values[i].tensor && values[i].carried != kTextType, Status::Unsupported, "output \"",
             output(i).name, "\" is no tensor of numbers: tiny_model_run_values gives it");
     outputs.push_back(values[i].tensor);
   }

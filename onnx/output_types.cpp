@@ -16,7 +16,7 @@ OutputType declared_type(const ValueInfo& info) {
   OutputType out;
   if (info.type.kind != ValueType::Kind::Tensor) return out;
   const TensorTypeInfo* type = tensor_type(info.type.elem_type);
-  if (type && type->ours != ScalarType::Void) out.dtype = DType(type->ours);
+  if (type && carrier_of(*type) != kVoid) out.dtype = carrier_of(*type);
   if (info.type.has_rank) out.dims = info.type.dims;
   return out;
 }

@@ -312,25 +312,30 @@ class Compiler {
   bool dot_is_all_ = false;
 };
 
-// The states in which the automaton may be, each once.
-class States {
+// The states in which the automaton may be, each once: that of the match which began first, if
+// those are added first.
+class Threads {
  public:
-  explicit States(size_t count) : is_in_(count) {}
+  explicit Threads(size_t count) : is_in_(count) {}
+  struct Thread {
+    uint32_t state;
+    size_t begin;  // of its match
+  };
   void clear() {
-    for (const uint32_t at : list_) is_in_[at] = false;
+    for (const Thread& thread : list_) is_in_[thread.state] = false;
     list_.clear();
   }
-  bool add(uint32_t at) {
-    if (is_in_[at]) return false;
-    is_in_[at] = true;
-    list_.push_back(at);
+  bool add(uint32_t state, size_t begin) {
+    if (is_in_[state]) return false;
+    is_in_[state] = true;
+    list_.push_back({state, begin});
     return true;
   }
-  const std::vector<uint32_t>& list() const { return list_; }
+  const std::vector<Thread>& list() const { return list_; }
 
  private:
   std::vector<bool> is_in_;
-  std::vector<uint32_t> list_;
+  std::vector<Thread> list_;
 };
 
 char32_t other_case(char32_t c) {
@@ -350,52 +355,79 @@ Pattern::Pattern(std::string_view text) {
   start_ = Compiler(text, sets_, states_).compile(ignores_case_);
 }
 
-bool Pattern::matches(std::string_view text) const {
-  States now(states_.size()), next(states_.size());
+bool Pattern::reads(const State& state, char32_t c) const {
+  const Set& set = sets_[state.set];
+  if (!ignores_case_) return set.has(c);
+  const bool has_other = set.has(other_case(c));
+  return set.is_negated ? set.has(c) && has_other : set.has(c) || has_other;
+}
+
+std::optional<Pattern::Match> Pattern::search(std::string_view text, size_t from, bool is_whole,
+                                              const KernelPoll& poll) const {
+  constexpr size_t kStepsBetweenPolls = size_t{1} << 16;
+  size_t steps = 0;
+  Threads now(states_.size()), next(states_.size());
   std::vector<uint32_t> open;
-  bool was_word = false, is_begin = true;
-  // Follows what reads nothing, at a place between two characters.
-  const auto follow = [&](uint32_t from, bool will_be_word, States& into) {
-    open.push_back(from);
+  std::optional<Match> best;
+  size_t at = from;
+  const auto ends_word = [&] {
+    return at > 0 && is_word(static_cast<unsigned char>(text[at - 1]));
+  };
+  const auto begins_word = [&] {
+    return at < text.size() && is_word(static_cast<unsigned char>(text[at]));
+  };
+  // Follows what reads nothing, at this place between two characters.
+  const auto follow = [&](uint32_t state, size_t begin, Threads& into) {
+    open.push_back(state);
     while (!open.empty()) {
-      const uint32_t at = open.back();
+      const uint32_t one = open.back();
       open.pop_back();
-      if (!into.add(at)) continue;
-      const State& s = states_[at];
+      if (!into.add(one, begin)) continue;
+      const State& s = states_[one];
       if (s.kind == State::Kind::Fork) {
         open.push_back(s.next);
         open.push_back(s.other);
       }
-      const bool is_passed = (s.kind == State::Kind::Begin && is_begin) ||
-                             (s.kind == State::Kind::End && text.empty()) ||
-                             (s.kind == State::Kind::Word && was_word != will_be_word) ||
-                             (s.kind == State::Kind::NoWord && was_word == will_be_word);
+      const bool is_passed = (s.kind == State::Kind::Begin && at == 0) ||
+                             (s.kind == State::Kind::End && at == text.size()) ||
+                             (s.kind == State::Kind::Word && ends_word() != begins_word()) ||
+                             (s.kind == State::Kind::NoWord && ends_word() == begins_word());
       if (is_passed) open.push_back(s.next);
     }
   };
-  const auto begins_word = [&] { return !text.empty() && is_word(first_character(text).code); };
-  follow(start_, begins_word(), now);
-  while (!text.empty()) {
-    const Utf8Character c = first_character(text);
-    text.remove_prefix(c.bytes);
-    was_word = is_word(c.code);
-    is_begin = false;
-    const bool will_be_word = begins_word();
+  while (true) {
+    const bool is_end = at == text.size();
+    if (!best && (!is_whole || at == from)) follow(start_, at, now);
+    for (const Threads::Thread& t : now.list()) {
+      const bool is_match = states_[t.state].kind == State::Kind::Accept && (!is_whole || is_end);
+      if (is_match && (!best || t.begin <= best->begin)) best = {t.begin, at - t.begin};
+    }
+    if (is_end || (now.list().empty() && (best || is_whole))) return best;
+    const Utf8Character c = first_character(text.substr(at));
+    at += c.bytes;
     next.clear();
-    for (const uint32_t at : now.list()) {
-      const State& s = states_[at];
-      if (s.kind != State::Kind::Set) continue;
-      const Set& set = sets_[s.set];
-      const bool has =
-          set.has(c.code) || (ignores_case_ && !set.is_negated && set.has(other_case(c.code)));
-      const bool lacks = ignores_case_ && set.is_negated && !set.has(other_case(c.code));
-      if (has && !lacks) follow(s.next, will_be_word, next);
+    for (const Threads::Thread& t : now.list()) {
+      const State& s = states_[t.state];
+      const bool may_win = !best || t.begin <= best->begin;
+      if (may_win && s.kind == State::Kind::Set && reads(s, c.code)) follow(s.next, t.begin, next);
+    }
+    steps += now.list().size() + 1;
+    if (steps > kStepsBetweenPolls) {
+      if (poll.ask(&poll)) return std::nullopt;
+      steps = 0;
     }
     std::swap(now, next);
-    if (now.list().empty()) return false;
   }
-  return std::ranges::any_of(now.list(),
-                             [&](uint32_t at) { return states_[at].kind == State::Kind::Accept; });
+}
+
+bool Pattern::matches(std::string_view text, const KernelPoll& poll) const {
+  return search(text, 0, true, poll).has_value();
+}
+
+std::optional<Pattern::Match> Pattern::find(std::string_view text, size_t from,
+                                            const KernelPoll& poll) const {
+  if (from > text.size()) return std::nullopt;
+  return search(text, from, false, poll);
 }
 
 }  // namespace tiny::onnx

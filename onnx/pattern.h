@@ -1,24 +1,38 @@
-// Regular expressions, matched against whole texts in time of the text's length times the
-// pattern's: both may come from strangers.
+// Regular expressions, matched against whole texts or found in them in time of the text's length
+// times the pattern's: both may come from strangers.
 //
 // Of RE2's syntax: characters, `.`, classes with ranges and escapes (\d \w \s and their opposites,
 // [:alpha:] and its like), groups, alternatives, * + ? {m,n} (also followed by ?, which means the
-// same in a whole match), ^ and $ at the ends of the text, \b and \B, (?i) and (?s) at the begin.
-// Error{Unsupported} for what is none of these, Error{Limit} for a pattern that is too large.
+// same in a whole match and in the longest), ^ and $ at the ends of the text, \b and \B, (?i) and
+// (?s) at the begin. Error{Unsupported} for what is none of these, Error{Limit} for a pattern that
+// is too large.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "base/kernel_abi.h"
 
 namespace tiny::onnx {
 
 class Pattern {
  public:
   explicit Pattern(std::string_view text);
-  bool matches(std::string_view text) const;
+  // Both leave early, with what is void, where `poll` says so.
+  bool matches(std::string_view text, const KernelPoll& poll = kStay) const;
+  struct Match {
+    size_t begin;  // bytes
+    size_t size;
+  };
+  // Of the matches from this place on that begin first the longest; what is before is seen by ^ and
+  // \b.
+  std::optional<Match> find(std::string_view text, size_t from,
+                            const KernelPoll& poll = kStay) const;
 
   // A set of characters, as ranges from first to last.
   struct Set {
@@ -36,6 +50,10 @@ class Pattern {
   };
 
  private:
+  bool reads(const State& state, char32_t c) const;
+  std::optional<Match> search(std::string_view text, size_t from, bool is_whole,
+                              const KernelPoll& poll) const;
+
   std::vector<Set> sets_;
   std::vector<State> states_;
   uint32_t start_ = 0;

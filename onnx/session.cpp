@@ -125,7 +125,20 @@ void LoadedModel::list_metadata() {
   metadata_.insert(metadata_.end(), model_.metadata.begin(), model_.metadata.end());
 }
 
+namespace {
+
+// The shapes of tensors that carry what is declared.
+void declare_carriers(ValueType& type) {
+  for (ValueType& element : type.element) declare_carriers(element);
+  if (type.kind == ValueType::Kind::Tensor && type.has_rank)
+    for (const int64_t size : carrier_dims(type.elem_type, {})) type.dims.push_back({size, ""});
+}
+
+}  // namespace
+
 void LoadedModel::index_inputs() {
+  for (ValueInfo& info : model_.graph.inputs) declare_carriers(info.type);
+  for (ValueInfo& info : model_.graph.outputs) declare_carriers(info.type);
   std::set<std::string_view> initialized;
   for (const TensorData& tensor : model_.graph.initializers) initialized.insert(tensor.name);
   for (size_t i = 0; i < model_.graph.inputs.size(); ++i)
@@ -420,7 +433,7 @@ namespace {
 Value value_of(const ValueForm& form, const Tensors& leaves) {
   using Kind = ModelValue::Kind;
   Value value;
-  value.narrow = form.type;
+  value.carried = form.type;
   value.is_nothing = form.kind == Kind::Nothing;
   if (form.kind == Kind::Tensor || form.kind == Kind::Texts) value.tensor = leaves[form.leaf];
   Values parts;
@@ -434,15 +447,15 @@ Value value_of(const ValueForm& form, const Tensors& leaves) {
 ValueForm form_of(const Value& value, Tensors& leaves, const std::string& name) {
   using Kind = ModelValue::Kind;
   require(!value.map, Status::Unsupported, "the output \"", name, "\" is a map");
-  ValueForm form{Kind::Nothing, value.narrow, leaves.size(), value.columns, {}};
+  ValueForm form{Kind::Nothing, value.carried, leaves.size(), value.columns, {}};
   if (value.tensor) {
-    const bool is_text = value.narrow == kTextType;
+    const bool is_text = value.carried == kTextType;
     form.kind = is_text ? Kind::Texts : Kind::Tensor;
     leaves.push_back(value.tensor);
   } else if (value.sequence) {
     form.kind = Kind::Sequence;
     for (const Tensor& t : *value.sequence)
-      form.parts.push_back(form_of({t, nullptr, nullptr, value.narrow}, leaves, name));
+      form.parts.push_back(form_of({t, nullptr, nullptr, value.carried}, leaves, name));
   }
   return form;
 }

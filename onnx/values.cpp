@@ -78,7 +78,7 @@ class Parts {
     const TensorTypeInfo* info = tensor_type(type.elem_type);
     const bool is_text = type.elem_type == kTextType;
     fits(is_text ? Kind::Texts : Kind::Tensor);
-    if (is_text || (info && is_narrow(*info))) form.type = type.elem_type;
+    if (is_text || (info && is_carried(*info))) form.type = type.elem_type;
     form.leaf = parts_.size();
     const DType dtype = is_text ? kInt64 : dtype_of_tensor_type(type.elem_type, "input", name);
     require(is_text || value.tensor.dtype() == dtype, Status::DType, "input \"", name,

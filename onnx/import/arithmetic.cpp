@@ -1,5 +1,6 @@
 // Arithmetic, comparisons, logic and choice of several operands; conversions.
 #include "base/error.h"
+#include "onnx/import/complex.h"
 #include "onnx/import/functions.h"
 #include "onnx/import/narrow.h"
 #include "onnx/import/table.h"
@@ -61,7 +62,7 @@ Tensors import_bit_shift(Call& c) {
 }
 
 Tensors import_where(Call& c) {
-  c.set_narrow(0, c.narrow(1));
+  c.set_carried(0, c.carried(1));
   return {where(c.in(0), c.in(1), c.in(2))};
 }
 
@@ -95,36 +96,53 @@ constexpr auto kNarrowRounding = {"saturate", "round_mode"};
 Tensors converted(Call& c, int32_t narrow, DType dtype) {
   c.pass_over(kNarrowRounding);
   if (narrow == kTextType) {
-    c.set_narrow(0, narrow);
-    return {is_text(c, 0) ? c.in(0) : text_of_numbers(c, widened(c.in(0), c.narrow(0)))};
+    c.set_carried(0, narrow);
+    return {is_text(c, 0) ? c.in(0) : text_of_numbers(c, widened(c.in(0), c.carried(0)))};
   }
   if (is_text(c, 0)) {
     const Tensor numbers = numbers_of_text(c, c.in(0), narrow == 0 ? dtype : kFloat32);
-    c.set_narrow(0, narrow);
+    c.set_carried(0, narrow);
     return {narrow == 0 ? numbers : narrowed(c, numbers, narrow)};
   }
-  const Tensor x = widened(c.in(0), c.narrow(0));
+  const Tensor x = widened(c.in(0), c.carried(0));
   if (narrow == 0) return {cast(x, dtype)};
-  c.set_narrow(0, narrow);
+  c.set_carried(0, narrow);
   return {narrowed(c, x, narrow)};
 }
 
 Tensors import_cast(Call& c) {
   const int64_t type = c.type_attr("to", 0);
+  if (is_complex(type)) c.unsupported("it casts to no ", tensor_type_name(type));
   const TensorTypeInfo* info = tensor_type(type);
-  if (info && (is_narrow(*info) || type == kTextType)) return converted(c, info->number, kVoid);
+  if (info && (is_carried(*info) || type == kTextType)) return converted(c, info->number, kVoid);
   return converted(c, 0, c.dtype_attr("to"));
 }
 
 Tensors import_cast_like(Call& c) {
-  return converted(c, c.narrow(1), c.in(1).dtype());
+  return converted(c, c.carried(1), c.in(1).dtype());
+}
+
+// The bits of an element, as its type says or, where the tensor carries another, that.
+int64_t element_bits(const Tensor& x, int32_t carried) {
+  return carried == 0 ? x.dtype().bits() : tensor_type(carried)->bits;
 }
 
 Tensors import_bit_cast(Call& c) {
+  const int64_t type = c.type_attr("to", 0);
+  const TensorTypeInfo* info = tensor_type(type);
+  const bool is_carried_there = info && is_carried(*info);
+  const int64_t from_bits = element_bits(c.in(0), c.carried(0));
+  const int64_t to_bits = is_carried_there ? info->bits : c.dtype_attr("to").bits();
+  c.check(from_bits == to_bits, "from elements of ", from_bits, " bits to such of ", to_bits);
+  if (is_carried_there) c.set_carried(0, info->number);
+  if (is_carried_there && c.carried(0) == info->number) return {c.in(0)};
+  const Tensor bits = is_complex(c.carried(0)) ? bits_of_complex(c.in(0)) : c.in(0);
+  if (is_complex(type)) return {complex_of_bits(bits)};
+  if (is_carried_there) return {narrow_of_bits(bits, info->number)};
   const DType to = c.dtype_attr("to");
   // A bool is a byte that is 0 or 1.
-  if (c.in(0).dtype().is_bool() && to.bits() == 8) return {cast(c.in(0), to)};
-  return {bitcast(c.in(0), to)};
+  if (bits.dtype().is_bool() && to.bits() == 8) return {cast(bits, to)};
+  return {bitcast(bits, to)};
 }
 
 constexpr int64_t kNow = kNewestOpset;

@@ -32,7 +32,7 @@ void Call::set_sequence(size_t i, Tensors tensors) {
   Value value;
   value.sequence = std::make_shared<const Tensors>(std::move(tensors));
   for (const Value& input : inputs_)
-    if (value.narrow == 0) value.narrow = input.narrow;
+    if (value.carried == 0) value.carried = input.carried;
   set_value(i, std::move(value));
 }
 
@@ -41,9 +41,9 @@ void Call::set_value(size_t i, Value value) {
   made_[i] = std::move(value);
 }
 
-void Call::set_narrow(size_t i, int32_t type) {
+void Call::set_carried(size_t i, int32_t type) {
   made_.resize(std::max(made_.size(), i + 1));
-  made_[i].narrow = type;
+  made_[i].carried = type;
 }
 
 Tensors Call::all(size_t least) const {
@@ -235,7 +235,7 @@ DType Call::dtype_attr(const char* name, DType fallback) const {
   if (!has_attribute(name)) return fallback;
   const int64_t type = type_attr(name, 0);
   const TensorTypeInfo* info = tensor_type(type);
-  if (info && is_narrow(*info))
+  if (info && is_carried(*info))
     unsupported("the attribute \"", name, "\" has the element type ", info->name,
                 ", which is not supported here");
   return dtype_of_tensor_type(type, "the attribute", name);
@@ -259,14 +259,14 @@ Tensor Call::constant(const HostTensor& tensor) const {
 }
 
 Tensor Call::constant(const TensorData& data) const {
-  if (is_narrow(*tensor_type(data.type)))
+  if (is_carried(*tensor_type(data.type)))
     unsupported("the element type ", tensor_type_name(data.type), " is not supported here");
   return constant(to_host_tensor(data));
 }
 
 Tensor Call::constant_of(const TensorData& data) {
   const Value made = importer_.constant(data);
-  set_narrow(0, made.narrow);
+  set_carried(0, made.carried);
   return made.tensor;
 }
 
@@ -356,7 +356,7 @@ bool are_alike(const Values& a, const Values& b) {
   return std::ranges::equal(a, b, [](const Value& x, const Value& y) {
     const auto count = [](const Value& v) { return v.sequence ? std::ssize(*v.sequence) : -1; };
     const bool has_map = static_cast<bool>(x.map);
-    return static_cast<bool>(x.tensor) == static_cast<bool>(y.tensor) && x.narrow == y.narrow &&
+    return static_cast<bool>(x.tensor) == static_cast<bool>(y.tensor) && x.carried == y.carried &&
            count(x) == count(y) && has_map == static_cast<bool>(y.map) && !x.columns &&
            !y.columns && (!has_map || are_alike(*x.map, *y.map));
   });

@@ -39,13 +39,13 @@ struct Value {
   std::shared_ptr<const Tensors> sequence = {};  // null: a tensor
   // ONNX's type where the tensor, or each of the sequence, is its carrier (io/tensor_pb.h, or
   // kTextType); 0: its own.
-  int32_t narrow = 0;
+  int32_t carried = 0;
   std::shared_ptr<const std::vector<Value>> map = {};  // keys [n] and values [n]; null: none
   std::shared_ptr<const MapKeys> columns = {};         // the tensor's rows are maps with these keys
   bool is_nothing = false;
   bool is_given() const { return tensor || sequence || map; }
   // Whether a tensor says all of it.
-  bool is_plain() const { return tensor && narrow == 0 && !columns; }
+  bool is_plain() const { return tensor && carried == 0 && !columns; }
 };
 using Values = std::vector<Value>;
 
@@ -85,8 +85,8 @@ class Call {
   // looked at.
   void set_sequence(size_t i, Tensors tensors);
   // ONNX's type of an input that the tensor carries, or 0; and of an output.
-  int32_t narrow(size_t i) const { return i < inputs_.size() ? inputs_[i].narrow : 0; }
-  void set_narrow(size_t i, int32_t type);
+  int32_t carried(size_t i) const { return i < inputs_.size() ? inputs_[i].carried : 0; }
+  void set_carried(size_t i, int32_t type);
   // Says what output i is.  Its tensor, if that says all of it, is to be in the function's result.
   void set_value(size_t i, Value value);
   // What was said of output i by the calls above.
@@ -143,7 +143,7 @@ class Call {
   // ONNX's element type in an attribute; `fallback` where there is none.
   int64_t type_attr(const char* name, int64_t fallback) const;
 
-  // Elements as a constant; of a narrow type Error{Unsupported}.
+  // Elements as a constant; of a type that it only carries Error{Unsupported}.
   Tensor constant(const HostTensor& tensor) const;
   Tensor constant(const Ints& values) const;  // int64, one axis
   Tensor constant(const Shape& sizes) const;  // the same; free dimensions stay what they are
@@ -180,7 +180,7 @@ class Call {
 
 // Whether an input is of texts.
 inline bool is_text(const Call& call, size_t i) {
-  return call.narrow(i) == kTextType;
+  return call.carried(i) == kTextType;
 }
 // An input of places.  What a branch needs may be computed although it is not taken: there they are
 // 0, so that none is out of range.

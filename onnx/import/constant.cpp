@@ -39,7 +39,7 @@ Tensors import_constant(Call& c) {
     if (a.name == "value_floats") return {listed(c, kFloat32, list(a.floats), a.floats)};
     if (a.name == "value_ints") return {listed(c, kInt64, list(a.ints), a.ints)};
     if (a.name == "value_string" || a.name == "value_strings") {
-      c.set_narrow(0, kTextType);
+      c.set_carried(0, kTextType);
       const Tensor texts =
           text_constant(c, a.name == "value_string" ? std::vector{a.s} : a.strings);
       return {a.name == "value_string" ? reshape(texts, {}) : texts};
@@ -125,6 +125,15 @@ Tensors import_range(Call& c) {
   return made(c.importer().open_size(count, c.node()));
 }
 
+// By steps of 1 where it says nothing else.
+Tensors import_contributed_range(Call& c) {
+  Values inputs{c.input(0), c.input(1), c.input(2)};
+  const Tensor one = full(c.context(), c.in(0).dtype(), {}, 1);
+  if (!c.has(2)) inputs[2] = c.importer().constant(c.importer().host_value_of(one, "a step"));
+  Call whole(c.importer(), c.node(), std::move(inputs));
+  return import_range(whole);
+}
+
 Tensors import_eye_like(Call& c) {
   const Tensor& x = c.in(0);
   c.check(x.rank() == 2, "it takes two axes; got ", x.rank());
@@ -150,6 +159,7 @@ constexpr Row kRows[] = {
     {"Shape",           1,  kNow, import_shape},
     {"Size",            1,  kNow, import_size},
     {"Range",           11, kNow, import_range, kEveryOperand},
+    {"Range",           1,  1,    import_contributed_range, kEveryOperand, nullptr, kContributed},
     {"EyeLike",         9,  kNow, import_eye_like},
     {"Trilu",           14, kNow, import_trilu, operand(1)},
     {"Trilu",           1,  1,    import_trilu, operand(1), nullptr, kContributed},

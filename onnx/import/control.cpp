@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "onnx/import/branches.h"
+#include "onnx/import/complex.h"
 #include "onnx/import/functions.h"
 #include "onnx/import/growing_state.h"
 #include "onnx/import/host_value.h"
@@ -372,10 +373,26 @@ Tensors import_loop(Call& c) {
   return give(c, unrolled_loop(c, loop, rounds));
 }
 
-// A step of a scan, whose random numbers are those of its number.
-Tensors drawing_step(Call& c, const Graph& body, const Tensor& number, const Tensors& inputs) {
+// A step of a scan: what its inputs carry is what the node's from `first` on do, and what its
+// outputs carry the node's.
+Tensors scan_step(Call& c, const Graph& body, const Tensors& inputs, size_t first = 0) {
+  Values values;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    values.push_back({.tensor = inputs[i], .carried = c.carried(first + i)});
+  Tensors out;
+  for (const Value& made : c.importer().subgraph(body, values)) {
+    require(made.tensor && !made.columns, Status::Unsupported, "its graph makes what is no tensor");
+    c.set_carried(out.size(), made.carried);
+    out.push_back(made.tensor);
+  }
+  return out;
+}
+
+// The same, whose random numbers are those of its number.
+Tensors drawing_step(Call& c, const Graph& body, const Tensor& number, const Tensors& inputs,
+                     size_t first = 0) {
   Tensors made;
-  c.importer().in_round(number, [&] { made = c.subgraph(body, inputs); });
+  c.importer().in_round(number, [&] { made = scan_step(c, body, inputs, first); });
   return made;
 }
 
@@ -394,10 +411,16 @@ Tensors import_scan(Call& c) {
     c.check(values.size() == count, "the attribute ", name, " has ", values.size(), " values");
     return values;
   };
-  const Ints in_axes = listed("scan_input_axes", static_cast<size_t>(scans));
+  Ints in_axes = listed("scan_input_axes", static_cast<size_t>(scans));
+  for (size_t i = 0; i < in_axes.size(); ++i)
+    in_axes[i] = carrier_axis(in_axes[i], c.carried(carried + i));
   const Ints in_back = listed("scan_input_directions", static_cast<size_t>(scans));
   const Ints out_axes = listed("scan_output_axes", collects);
   const Ints out_back = listed("scan_output_directions", collects);
+  // Where the steps are in an output of this rank, once one has been made.
+  const auto out_axis = [&](size_t i, int64_t rank) {
+    return axis_of(carrier_axis(out_axes[i], c.made(carried + i).carried), rank);
+  };
   const Tensor& first = c.in(carried);
   Recurrence loop{first.shape()[static_cast<size_t>(axis_of(in_axes[0], first.rank()))],
                   {},
@@ -413,14 +436,14 @@ Tensors import_scan(Call& c) {
     Tensors inputs = now.state;
     inputs.insert(inputs.end(), now.inputs.begin(), now.inputs.begin() + scans);
     const Tensors made =
-        draws ? drawing_step(c, body, now.inputs.back(), inputs) : c.subgraph(body, inputs);
+        draws ? drawing_step(c, body, now.inputs.back(), inputs) : scan_step(c, body, inputs);
     const auto collected = made.begin() + static_cast<int64_t>(carried);
     return RecurrenceResult{{collected, made.end()}, {made.begin(), collected}};
   };
   if (const auto made = as_loop(c, loop, step)) {
     Tensors out = made->state;
     for (size_t i = 0; i < collects; ++i)
-      out.push_back(move_axis(made->outputs[i], 0, axis_of(out_axes[i], made->outputs[i].rank())));
+      out.push_back(move_axis(made->outputs[i], 0, out_axis(i, made->outputs[i].rank())));
     return out;
   }
   const int64_t rounds = dim_of(first, axis_of(in_axes[0], first.rank()));
@@ -454,16 +477,16 @@ Tensors import_scan(Call& c) {
       shape.erase(shape.begin() + axis_of(in_axes[i], x.rank()));
       inputs.push_back(full_bits(c.context(), x.dtype(), shape, 0));
     }
-    const Tensors like = c.subgraph(body, inputs);
+    const Tensors like = scan_step(c, body, inputs);
     for (size_t i = 0; i < collects; ++i) {
       const Tensor none = none_of(like[carried + i]);
-      state.push_back(move_axis(none, 0, axis_of(out_axes[i], none.rank())));
+      state.push_back(move_axis(none, 0, out_axis(i, none.rank())));
     }
     return state;
   }
   for (size_t i = 0; i < collects; ++i) {
     const int64_t rank = collected[i][0].rank() + 1;
-    state.push_back(stack(collected[i], axis_of(out_axes[i], rank)));
+    state.push_back(stack(collected[i], out_axis(i, rank)));
   }
   return state;
 }
@@ -497,7 +520,7 @@ Tensors import_scan_of_batch(Call& c) {
       const Tensor& number = now.inputs.back();
       Tensors inputs = now.state;
       inputs.insert(inputs.end(), now.inputs.begin(), now.inputs.end() - 1);
-      Tensors results = drawing_step(c, body, number, inputs);
+      Tensors results = drawing_step(c, body, number, inputs, 1);
       // Behind its length a state stays, and what is collected is 0.
       for (size_t i = 0; c.has(0) && i < results.size(); ++i) {
         const Tensor counts = less(number, cast(own(c.in(0)), kInt64));

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/nearest.h"
 #include "onnx/attributes.h"
+#include "onnx/import/complex.h"
 #include "onnx/import/host_value.h"
 #include "onnx/import/narrow.h"
 #include "onnx/import/table.h"
@@ -129,9 +130,9 @@ void Importer::enter(const Graph& graph) {
 void Importer::note(const Node& node, const std::vector<Value>& inputs, const std::string& reason) {
   std::vector<std::string> dtypes;
   for (const Value& input : inputs)
-    dtypes.push_back(input.narrow != 0 ? tensor_type_name(input.narrow)
-                     : input.tensor    ? tiny::to_string(input.tensor.dtype())
-                                       : "?");
+    dtypes.push_back(input.carried != 0 ? tensor_type_name(input.carried)
+                     : input.tensor     ? tiny::to_string(input.tensor.dtype())
+                                        : "?");
   unsupported_.push_back(
       {label_of(node), node.domain, node.op_type, node.version, std::move(dtypes), reason});
   for (const std::string& output : node.outputs) scopes_.back().missing[output] = "";
@@ -156,7 +157,7 @@ Tensors Importer::results(const Node& node, Call& call) {
     call.attributes();
     return call_custom(context_, op, attributes_to_json(node), inputs, node.outputs.size());
   }
-  if (row->import) return row->import(call);
+  if (row->import) return is_of_parts(node, call) ? by_parts(call, row->import) : row->import(call);
   require(call.inputs() == 1, Status::InvalidModel, "it has ", call.inputs(),
           " inputs and takes one");
   return {row->unary(call.in(0))};
@@ -166,7 +167,7 @@ void Importer::call(const Node& node, std::vector<Value> inputs) {
   context_->stop().check();
   const bool known = std::all_of(inputs.begin(), inputs.end(),
                                  [](const Value& v) { return !v.tensor || v.known; });
-  require_takes_narrow(node, inputs);
+  require_takes_carried(node, inputs);
   Call call(*this, node, std::move(inputs));
   const Tensors results = this->results(node, call);
   call.require_asked();
@@ -180,7 +181,8 @@ void Importer::call(const Node& node, std::vector<Value> inputs) {
     require(i < results.size() && results[i], Status::Unsupported, "its output ", i,
             " is not supported");
     Value value = folded(results[i], known);
-    value.narrow = moves_narrow(node) ? moved_narrow(node, call) : made.narrow;
+    value.carried =
+        made.carried == 0 && moves_narrow(node) ? moved_narrow(node, call) : made.carried;
     value.columns = made.columns;
     scopes_.back().values.insert_or_assign(node.outputs[i], std::move(value));
   }
@@ -255,8 +257,8 @@ Tensors Importer::apply(const Node& node, std::vector<Value> inputs) {
   Tensors outputs;
   for (const std::string& name : node.outputs) {
     const Value& value = scopes_.back().values.at(name);
-    require(static_cast<bool>(value.tensor) && value.narrow != kTextType, Status::Unsupported, name,
-            " is ", value.tensor ? "of texts" : "a sequence or an optional value",
+    require(static_cast<bool>(value.tensor) && value.carried != kTextType, Status::Unsupported,
+            name, " is ", value.tensor ? "of texts" : "a sequence or an optional value",
             "; only tensors of numbers are supported");
     outputs.push_back(value.tensor);
   }
@@ -298,7 +300,7 @@ Values Importer::import(const Graph& graph, const std::vector<ImportInput>& inpu
   enter(graph);
   for (const ImportInput& input : inputs) {
     Value value = input.known ? constant(*input.known) : input.value;
-    if (value.narrow == 0) value.narrow = narrow_input(graph, input.name);
+    if (value.carried == 0) value.carried = carried_input(graph, input.name);
     scopes_.back().values.insert_or_assign(input.name, std::move(value));
   }
   nodes(graph);

@@ -36,7 +36,7 @@ Tensors import_one_hot(Call& c) {
   const Tensor off = reshape(slice_axis(values, 0, 0, 1), Shape());
   const Tensor on = reshape(slice_axis(values, 0, 1, 2), Shape());
   const Tensor index = cast(c.in(0), kInt64);
-  if (is_text(c, 2)) c.set_narrow(0, kTextType);
+  if (is_text(c, 2)) c.set_carried(0, kTextType);
   return {one_hot(index, depth, on, off, axis_of(c.attr("axis", -1), index.rank() + 1))};
 }
 

@@ -41,11 +41,11 @@ Tensors import_dict_vectorizer(Call& c) {
   const Tensor vocabulary =
       texts ? text_constant(c, *texts) : c.constant(c.ints_attr("int64_vocabulary", {}));
   c.check(!vocabulary.shape()[0].is(0), "it needs a vocabulary");
-  c.check(texts.has_value() == (map.keys.narrow == kTextType),
+  c.check(texts.has_value() == (map.keys.carried == kTextType),
           "its keys and its vocabulary are of two types");
   const Places at = places_of(vocabulary, map.keys.tensor);
   const Tensor& values = map.values.tensor;
-  if (map.values.narrow == kTextType) c.set_narrow(0, kTextType);
+  if (map.values.carried == kTextType) c.set_carried(0, kTextType);
   return {unsqueeze(where(at.is_there, gather(values, at.place), number_int(values, 0)), {0})};
 }
 
@@ -57,9 +57,9 @@ constexpr Named<bool> kForms[] = {{"DENSE", false}, {"SPARSE", true}};
 // One row: the values in the order of their keys, or each at the place that its key says.
 Tensors import_cast_map(Call& c) {
   const MapInput map = map_in(c);
-  c.check(map.keys.narrow == 0, "its keys are texts");
+  c.check(map.keys.carried == 0, "its keys are texts");
   const auto to = named_attr<CastTo>(c, "cast_to", "TO_FLOAT", kCasts);
-  const bool is_text = map.values.narrow == kTextType;
+  const bool is_text = map.values.carried == kTextType;
   Tensor values = map.values.tensor;
   if (to == CastTo::Text && !is_text)
     values = text_of_numbers(c, values);
@@ -67,7 +67,7 @@ Tensors import_cast_map(Call& c) {
     values = numbers_of_text(c, values, to == CastTo::Float ? kFloat32 : kInt64);
   else if (to != CastTo::Text)
     values = cast(values, to == CastTo::Float ? kFloat32 : kInt64);
-  if (to == CastTo::Text) c.set_narrow(0, kTextType);
+  if (to == CastTo::Text) c.set_carried(0, kTextType);
   if (named_attr<bool>(c, "map_form", "DENSE", kForms)) {
     const Places at = places_of(arange(c.context(), kInt64, c.attr("max_map", 1)), map.keys.tensor);
     return {unsqueeze(where(at.is_there, gather(values, at.place), number_int(values, 0)), {0})};
@@ -92,7 +92,7 @@ Tensors import_category_mapper(Call& c) {
           ? number_int(numbers, c.attr("default_int64", -1))
           : reshape(text_constant(c, std::vector{c.text_attr("default_string", "_Unused")}), {});
   c.pass_over({"default_int64", "default_string"});
-  if (!from_text) c.set_narrow(0, kTextType);
+  if (!from_text) c.set_carried(0, kTextType);
   const Tensor found = gather(from_text ? numbers : words, at.place);
   return {reshape(where(at.is_there, found, other), x.shape())};
 }

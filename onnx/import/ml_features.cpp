@@ -95,7 +95,7 @@ Tensors import_feature_vectorizer(Call& c) {
 // Columns of the last axis, which the second input names.
 Tensors import_array_feature_extractor(Call& c) {
   const Tensor x = c.in(0).rank() == 1 ? unsqueeze(c.in(0), {0}) : c.in(0);
-  if (is_text(c, 0)) c.set_narrow(0, kTextType);
+  if (is_text(c, 0)) c.set_carried(0, kTextType);
   return {gather(x, flatten(cast(c.in(1), kInt64)), x.rank() - 1)};
 }
 
@@ -151,7 +151,7 @@ Tensors import_label_encoder(Call& c) {
   if (x.dtype().is_float() && c.version() >= 4)
     is_key = bit_or(is_key, bit_and(is_nan(x), is_nan(cast(keys, x.dtype()))));
   const Found found = first_of(is_key);
-  if (to_text) c.set_narrow(0, kTextType);
+  if (to_text) c.set_carried(0, kTextType);
   return {where(found.is_there, gather(values, found.place), cast(other, values.dtype()))};
 }
 
@@ -167,7 +167,7 @@ Tensors import_old_label_encoder(Call& c) {
     return {
         where(found.is_there, found.place, number_int(found.place, c.attr("default_int64", -1)))};
   }
-  c.set_narrow(0, kTextType);
+  c.set_carried(0, kTextType);
   const Tensor place = unsqueeze(cast(x, kInt64), {x.rank()});
   const Found found = first_of(equal(place, arange(c.context(), kInt64, std::ssize(*classes))));
   const Tensor other = text_constant(c, std::vector{c.text_attr("default_string", "_Unused")});

@@ -104,7 +104,7 @@ ClassLabels::ClassLabels(Call& call, const char* integers, const char* texts) : 
   const auto said = call.strings_attr(texts);
   if (said && !said->empty()) {
     labels_ = text_constant(call, *said);
-    call.set_narrow(0, kTextType);
+    call.set_carried(0, kTextType);
     return;
   }
   labels_ = call.constant(call.ints_attr(integers, {}));

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "onnx/import/complex.h"
 #include "onnx/import/functions.h"
 #include "onnx/import/ml.h"
 #include "onnx/import/table.h"
@@ -20,7 +21,7 @@ namespace {
 constexpr std::string_view kMovers[] = {"Identity",  "Reshape", "Transpose", "Squeeze",
                                         "Unsqueeze", "Flatten", "Slice",     "Gather",
                                         "Expand",    "Tile",    "Split"};
-constexpr std::string_view kTakers[] = {"Cast", "CastLike", "Constant", "Shape", "Size"};
+constexpr std::string_view kTakers[] = {"BitCast", "Cast", "CastLike", "Constant", "Shape", "Size"};
 // Of the standard, and before that had these types of com.microsoft.
 constexpr std::string_view kQuantizers[] = {"QuantizeLinear", "DequantizeLinear"};
 // More of both where the elements are texts: of ai.onnx and of ai.onnx.ml.
@@ -55,6 +56,8 @@ constexpr std::string_view kMlTextTakers[] = {"ArrayFeatureExtractor",  "CastMap
                                               "OneHotEncoder",          "SVMClassifier",
                                               "TreeEnsembleClassifier", "ZipMap"};
 
+constexpr std::string_view kContributedTextTakers[] = {"Tokenizer"};
+
 bool is_one_of(const Node& node, std::span<const std::string_view> names,
                std::string_view domain = "") {
   return node.domain == domain && std::ranges::find(names, node.op_type) != names.end();
@@ -78,38 +81,43 @@ constexpr Named<NarrowRounding> kRoundings[] = {{"up", NarrowRounding::Up},
                                                 {"down", NarrowRounding::Down},
                                                 {"nearest", NarrowRounding::Nearest}};
 
-}  // namespace
-
-bool moves_narrow(const Node& node) {
-  return is_one_of(node, kMovers) || is_one_of(node, kTextMovers);
-}
-
 bool takes_narrow(const Node& node) {
   return is_one_of(node, kMovers) || is_one_of(node, kTakers) || quantizes(node);
 }
 
 bool takes_texts(const Node& node) {
   return (takes_narrow(node) && !quantizes(node)) || is_one_of(node, kTextMovers) ||
-         is_one_of(node, kTextTakers) || is_one_of(node, kMlTextTakers, kMl);
+         is_one_of(node, kTextTakers) || is_one_of(node, kMlTextTakers, kMl) ||
+         is_one_of(node, kContributedTextTakers, kContributed);
+}
+
+}  // namespace
+
+bool moves_narrow(const Node& node) {
+  return is_one_of(node, kMovers) || is_one_of(node, kTextMovers);
 }
 
 int32_t moved_narrow(const Node& node, const Call& call) {
-  return is_one_of(node, kMovers) || is_text(call, 0) ? call.narrow(0) : 0;
+  return is_one_of(node, kMovers) || is_text(call, 0) ? call.carried(0) : 0;
 }
 
-void require_takes_narrow(const Node& node, const std::vector<Value>& inputs) {
+bool takes_carried(const Node& node, int32_t type) {
+  if (type == kTextType) return takes_texts(node);
+  return is_complex(type) ? takes_complex(node) : takes_narrow(node);
+}
+
+void require_takes_carried(const Node& node, const std::vector<Value>& inputs) {
   for (const Value& input : inputs)
-    require(
-        input.narrow == 0 || (input.narrow == kTextType ? takes_texts(node) : takes_narrow(node)),
-        Status::Unsupported, "the element type ", tensor_type_name(input.narrow),
-        " is not supported by this operator");
+    require(input.carried == 0 || takes_carried(node, input.carried), Status::Unsupported,
+            "the element type ", tensor_type_name(input.carried),
+            " is not supported by this operator");
 }
 
-int32_t narrow_input(const Graph& graph, const std::string& name) {
+int32_t carried_input(const Graph& graph, const std::string& name) {
   for (const ValueInfo& info : graph.inputs) {
     if (info.name != name || info.type.kind != ValueType::Kind::Tensor) continue;
     const TensorTypeInfo* type = tensor_type(info.type.elem_type);
-    return type && is_narrow(*type) ? type->number : 0;
+    return type && is_carried(*type) ? type->number : 0;
   }
   return 0;
 }
@@ -128,15 +136,20 @@ Tensor widened(const Tensor& x, int32_t type) {
   return format ? from_narrow(x, *format, kFloat32) : x;
 }
 
+Tensor narrow_of_bits(const Tensor& bits, int32_t type) {
+  const TensorTypeInfo& info = *tensor_type(type);
+  const Tensor wide = cast(bits, kInt32);
+  const Tensor low = bit_and(wide, tiny::number_int(wide, (1 << info.bits) - 1));
+  if (carrier_of(info) == kUInt8) return cast(low, kUInt8);
+  const Tensor sign = tiny::number_int(wide, 1 << (info.bits - 1));
+  return cast(bit_xor(low, sign) - sign, kInt8);
+}
+
 Tensor narrowed(const Call& c, const Tensor& x, int32_t type) {
   if (const auto format = format_of(type))
     return to_narrow(x, *format, c.flag("saturate", true),
                      named_attr<NarrowRounding>(c, "round_mode", "up", kRoundings));
-  const TensorTypeInfo& info = *tensor_type(type);
-  const Tensor low = bit_and(cast(x, kInt32), number_int(c, (1 << info.bits) - 1));
-  const Tensor sign = number_int(c, 1 << (info.bits - 1));
-  if (carrier_of(info) == kUInt8) return cast(low, kUInt8);
-  return cast(bit_xor(low, sign) - sign, kInt8);
+  return narrow_of_bits(cast(x, kInt32), type);
 }
 
 }  // namespace tiny::onnx

@@ -6,21 +6,23 @@
 
 namespace tiny::onnx {
 
-// Whether the operator takes or makes such types, or texts; whether it hands on unchanged what it
-// is given, and of which type that is.
-bool takes_narrow(const Node& node);
-bool takes_texts(const Node& node);
+// Whether the operator hands on unchanged what it is given, of such types or texts; and of which
+// type that is.
 bool moves_narrow(const Node& node);
 int32_t moved_narrow(const Node& node, const Call& call);
-// Error{Unsupported} if an input is of such a type and the operator takes none.
-void require_takes_narrow(const Node& node, const std::vector<Value>& inputs);
-// The narrow type that the graph declares for its input; 0 for another.
-int32_t narrow_input(const Graph& graph, const std::string& name);
+// Whether the operator takes or makes elements of this type of ONNX's, which a tensor carries.
+bool takes_carried(const Node& node, int32_t type);
+// Error{Unsupported} if an input carries what the operator does not take.
+void require_takes_carried(const Node& node, const std::vector<Value>& inputs);
+// The type that a tensor carries where the graph declares it for its input; 0 for another.
+int32_t carried_input(const Graph& graph, const std::string& name);
 // What the packed bytes of a tensor of fewer than 8 bits hold, in the carrier and its shape.
 Tensor unpacked(const Tensor& bytes, const TensorData& tensor);
 
 // x as what its type is, 0 for what the tensor itself is: integers, or floats of float32.
 Tensor widened(const Tensor& x, int32_t type);
+// The carrier of a narrow type whose bits are the lowest of these integers'.
+Tensor narrow_of_bits(const Tensor& bits, int32_t type);
 // x as the carrier of a narrow type: integers wrap, floats round as the attributes say.
 Tensor narrowed(const Call& call, const Tensor& x, int32_t type);
 

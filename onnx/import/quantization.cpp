@@ -29,7 +29,7 @@ QuantizationParameters parameters_of(const Call& c) {
 // To integers of few bits, at the ends of what those hold, or to floats.
 Tensors quantized_narrow(Call& c, const TensorTypeInfo& type, DType precision) {
   QuantizationParameters p = parameters_of(c);
-  c.set_narrow(0, type.number);
+  c.set_carried(0, type.number);
   if (type.number == kFloat4Type || type.bits == 8) {
     // The zero point of floats is 0: all that it does is to take a zero's sign.
     const Tensor scaled = over_scale(c.in(0), p, precision);
@@ -47,19 +47,19 @@ Tensors quantized_narrow(Call& c, const TensorTypeInfo& type, DType precision) {
 
 Tensors import_quantize(Call& c) {
   c.pass_over({"saturate", "output_dtype"});  // of 8-bit floats; where a zero point says it
-  const int64_t said = c.has(2) ? c.narrow(2) : c.type_attr("output_dtype", 0);
+  const int64_t said = c.has(2) ? c.carried(2) : c.type_attr("output_dtype", 0);
   const DType precision = c.dtype_attr("precision", c.in(1).dtype());
   const TensorTypeInfo* narrow = tensor_type(said);
-  if (narrow && is_narrow(*narrow)) return quantized_narrow(c, *narrow, precision);
+  if (narrow && is_carried(*narrow)) return quantized_narrow(c, *narrow, precision);
   const DType to = c.has(2) ? c.in(2).dtype() : c.dtype_attr("output_dtype", kUInt8);
   return {quantize(c.in(0), parameters_of(c), to, precision)};
 }
 
 Tensors import_dequantize(Call& c) {
   QuantizationParameters p = parameters_of(c);
-  if (p.zero) p.zero = widened(p.zero, c.narrow(2));
+  if (p.zero) p.zero = widened(p.zero, c.carried(2));
   return {
-      dequantize(widened(c.in(0), c.narrow(0)), p, c.dtype_attr("output_dtype", c.in(1).dtype()))};
+      dequantize(widened(c.in(0), c.carried(0)), p, c.dtype_attr("output_dtype", c.in(1).dtype()))};
 }
 
 Tensors import_dynamic_quantize(Call& c) {

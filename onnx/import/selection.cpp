@@ -89,15 +89,10 @@ Tensors import_non_zero(Call& c) {
   return {reshape(c.constant(all), to_shape({static_cast<int64_t>(dims.size()), count}))};
 }
 
-Tensors import_unique(Call& c) {
-  Tensor x = c.in(0);
-  int64_t axis = 0;
-  if (c.has_attribute("axis"))
-    axis = axis_of(c.attr("axis"), x.rank());
-  else
-    x = flatten(x);
+// The different parts of x along an axis, where each is first, which of them each is, and how often
+// it is there.
+Tensors different(Call& c, Tensor x, int64_t axis, bool by_place) {
   const auto along = static_cast<size_t>(axis);
-  const bool by_place = !c.flag("sorted", true);
   // Of as many rows as the run finds all that there may be are compared, where something bounds
   // them.
   const tiny::Dim present = x.shape()[along];
@@ -109,7 +104,7 @@ Tensors import_unique(Call& c) {
     x = contiguous(pad(x, Shape(more.size(), tiny::Dim(0)), more));
   }
   const tiny::Dim n = is_found ? x.shape()[along] : tiny::Dim(dim_of(x, axis));
-  if (is_text(c, 0)) c.set_narrow(0, kTextType);
+  if (is_text(c, 0)) c.set_carried(0, kTextType);
   if (n.is(0)) {
     const Tensor none = full(c.context(), kInt64, {0}, 0);
     return {x, none, none, none};
@@ -125,6 +120,20 @@ Tensors import_unique(Call& c) {
           first_elements(found.counts, count)};
 }
 
+Tensors import_unique(Call& c) {
+  const Tensor& x = c.in(0);
+  const bool by_place = !c.flag("sorted", true);
+  if (!c.has_attribute("axis")) return different(c, flatten(x), 0, by_place);
+  return different(c, x, axis_of(c.attr("axis"), x.rank()), by_place);
+}
+
+// Of a list, in the order in which they come, and without where each is first.
+Tensors import_contributed_unique(Call& c) {
+  c.check(c.in(0).rank() == 1, "it takes one axis; got shape ", c.in(0).shape());
+  const Tensors made = different(c, c.in(0), 0, true);
+  return {made[0], made[2], made[3]};
+}
+
 constexpr int64_t kNow = kNewestOpset;
 
 // clang-format off
@@ -132,6 +141,7 @@ constexpr Row kRows[] = {
     {"Compress",          9,  kNow, import_compress},
     {"NonZero",           9,  kNow, import_non_zero},
     {"Unique",            11, kNow, import_unique},
+    {"Unique",            1,  1,    import_contributed_unique, 0, nullptr, kContributed},
 };
 // clang-format on
 

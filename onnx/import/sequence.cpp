@@ -32,7 +32,8 @@ Tensors import_construct(Call& c) {
 Tensors import_empty(Call& c) {
   Value value;
   value.sequence = std::make_shared<const Tensors>();
-  if (c.type_attr("dtype", 0) == kTextType) value.narrow = kTextType;
+  const int64_t type = c.type_attr("dtype", 0);
+  if (type == kTextType || is_complex(type)) value.carried = static_cast<int32_t>(type);
   return give(c, {value});
 }
 
@@ -125,13 +126,13 @@ Tensors import_map(Call& c) {
     for (size_t i = 0; i < results.size(); ++i) {
       c.check(static_cast<bool>(results[i].tensor), "its body makes what is no tensor");
       made[i].push_back(results[i].tensor);
-      types[i] = results[i].narrow;
+      types[i] = results[i].carried;
     }
   }
   Values sequences(made.size());
   for (size_t i = 0; i < made.size(); ++i) {
     sequences[i].sequence = std::make_shared<const Tensors>(std::move(made[i]));
-    sequences[i].narrow = static_cast<int32_t>(types[i]);
+    sequences[i].carried = static_cast<int32_t>(types[i]);
   }
   return give(c, sequences);
 }

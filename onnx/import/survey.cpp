@@ -40,14 +40,6 @@ void declare(const Graph& graph, Types& types) {
   for (const TensorData& tensor : graph.initializers) types[tensor.name] = tensor.type;
 }
 
-// Whether the type is a narrow one, or that of texts, and the operator is one of those that take
-// them.
-bool takes(const Node& node, int32_t type) {
-  if (type == kTextType) return takes_texts(node);
-  const TensorTypeInfo* info = tensor_type(type);
-  return info && is_narrow(*info) && takes_narrow(node);
-}
-
 bool is_ours(int32_t type) {
   const TensorTypeInfo* info = tensor_type(type);
   return info && info->ours != ScalarType::Void;
@@ -68,7 +60,7 @@ void look_at(const Graph& graph, Types types, const CustomOps& custom_ops,
           dtypes.push_back(type == 0       ? "?"
                            : is_ours(type) ? tiny::to_string(DType(tensor_type(type)->ours))
                                            : tensor_type_name(type));
-        if (reason.empty() && type != 0 && !is_ours(type) && !takes(node, type))
+        if (reason.empty() && type != 0 && !is_ours(type) && !takes_carried(node, type))
           reason = cat("the element type ", tensor_type_name(type), " is not supported");
       }
     if (!reason.empty())

@@ -42,6 +42,7 @@ std::span<const std::span<const Row>> tables() {
       ml_feature_rows(),
       map_rows(),
       text_rows(),
+      text_part_rows(),
       picture_rows(),
       contributed_attention_rows(),
       contributed_quantized_rows(),

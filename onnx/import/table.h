@@ -82,6 +82,7 @@ std::span<const Row> ml_linear_rows();
 std::span<const Row> ml_feature_rows();
 std::span<const Row> map_rows();
 std::span<const Row> text_rows();
+std::span<const Row> text_part_rows();
 std::span<const Row> picture_rows();
 std::span<const Row> contributed_rows();
 std::span<const Row> contributed_attention_rows();

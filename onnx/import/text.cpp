@@ -25,7 +25,8 @@ using Value = HostCall::Value;
 // Of texts, element by element: all inputs have the output's shape.
 class Elementwise : public TextFunction {
  public:
-  using Function = std::function<void(Texts&, std::span<const int64_t>, void* out, size_t at)>;
+  using Function =
+      std::function<void(Texts&, std::span<const int64_t>, const RunningCall&, size_t at)>;
   Elementwise(const char* name, DType dtype, Function function)
       : TextFunction(name), dtype_(dtype), function_(std::move(function)) {}
   std::vector<Value> infer(const std::string&, std::span<const Value> inputs,
@@ -37,7 +38,7 @@ class Elementwise : public TextFunction {
     std::vector<int64_t> numbers(call.inputs.size() - 1);
     for (size_t i = 0; i < count; ++i) {
       for (size_t k = 0; k < numbers.size(); ++k) numbers[k] = numbers_of(call.inputs[k + 1])[i];
-      function_(texts, numbers, call.outputs[0].data, i);
+      function_(texts, numbers, call, i);
     }
   }
 
@@ -48,106 +49,24 @@ class Elementwise : public TextFunction {
 
 Tensors import_concat(Call& c) {
   const Shape shape = broadcast_shape(c.in(0).shape(), c.in(1).shape());
-  const auto join = [](Texts& texts, std::span<const int64_t> numbers, void* out, size_t at) {
-    static_cast<int64_t*>(out)[at] =
+  const auto join = [](Texts& texts, std::span<const int64_t> numbers, const RunningCall& call,
+                       size_t at) {
+    static_cast<int64_t*>(call.outputs[0].data)[at] =
         texts.number_of(texts.text(numbers[0]) + texts.text(numbers[1]));
   };
-  c.set_narrow(0, kTextType);
+  c.set_carried(0, kTextType);
   return call_texts(c, make_ref<Elementwise>("StringConcat", kInt64, join),
                     {expand(c.in(0), shape), expand(c.in(1), shape)}, 1);
 }
 
 Tensors import_full_match(Call& c) {
   const auto pattern = std::make_shared<const Pattern>(c.text_attr("pattern", ""));
-  const auto match = [pattern](Texts& texts, std::span<const int64_t> numbers, void* out,
-                               size_t at) {
-    static_cast<uint8_t*>(out)[at] = pattern->matches(texts.text(numbers[0])) ? 1 : 0;
+  const auto match = [pattern](Texts& texts, std::span<const int64_t> numbers,
+                               const RunningCall& call, size_t at) {
+    static_cast<uint8_t*>(call.outputs[0].data)[at] =
+        pattern->matches(texts.text(numbers[0]), *call.poll) ? 1 : 0;
   };
   return call_texts(c, make_ref<Elementwise>("RegexFullMatch", kBool, match), {c.in(0)}, 1);
-}
-
-// ---- Splitting.
-
-// The parts between delimiters; of no delimiter, between white space.  The last has the rest after
-// `most` parts (< 0: as many as there are).
-std::vector<std::string_view> parts_of(std::string_view text, std::string_view delimiter,
-                                       int64_t most) {
-  constexpr std::string_view kSpaces = " \t\n\r\f\v";
-  std::vector<std::string_view> parts;
-  const auto is_last = [&] { return most >= 0 && std::ssize(parts) + 1 >= most; };
-  if (delimiter.empty()) {
-    while (true) {
-      const size_t begin = text.find_first_not_of(kSpaces);
-      if (begin == text.npos) return parts;
-      text.remove_prefix(begin);
-      const size_t end = is_last() ? text.npos : text.find_first_of(kSpaces);
-      parts.push_back(text.substr(0, end));
-      if (end == text.npos) break;
-      text.remove_prefix(end);
-    }
-    return parts;
-  }
-  if (text.empty()) return parts;
-  while (true) {
-    const size_t end = is_last() ? text.npos : text.find(delimiter);
-    parts.push_back(text.substr(0, end));
-    if (end == text.npos) return parts;
-    text.remove_prefix(end + delimiter.size());
-  }
-}
-
-class Splitting : public TextFunction {
- public:
-  Splitting(std::string delimiter, int64_t most, int64_t room)
-      : TextFunction("StringSplit"), delimiter_(std::move(delimiter)), most_(most), room_(room) {}
-  // Parts by their numbers, "" (number 0) behind the last, and how many there are.
-  std::vector<Value> infer(const std::string&, std::span<const Value> inputs,
-                           size_t) const override {
-    Shape parts = inputs[1].shape;
-    parts.emplace_back(room_);
-    return {{kInt64, parts, -1}, {kInt64, inputs[1].shape, -1}};
-  }
-  void compute(Texts& texts, const RunningCall& call) const override {
-    auto* out = static_cast<int64_t*>(call.outputs[0].data);
-    auto* counts = static_cast<int64_t*>(call.outputs[1].data);
-    const int64_t* numbers = numbers_of(call.inputs[1]);
-    const size_t count = count_of(call.outputs[1]);
-    int64_t longest = 0;
-    for (size_t i = 0; i < count; ++i) {
-      const auto parts = parts_of(texts.text(numbers[i]), delimiter_, most_);
-      require(std::ssize(parts) <= room_, Status::Limit, "a text has ", parts.size(),
-              " parts; more than ", room_, " are not supported without the attribute maxsplit");
-      int64_t* row = out + static_cast<int64_t>(i) * room_;
-      for (size_t k = 0; k < parts.size(); ++k) row[k] = texts.number_of(parts[k]);
-      counts[i] = std::ssize(parts);
-      longest = std::max(longest, counts[i]);
-    }
-    // Nobody looks behind the longest.
-    for (size_t i = 0; i < count; ++i, out += room_) std::fill(out + counts[i], out + longest, 0);
-  }
-
- private:
-  std::string delimiter_;
-  int64_t most_, room_;
-};
-
-Tensors import_split(Call& c) {
-  // Parts of one text where the model says no number: memory is for as many.
-  constexpr int64_t kPartsMax = 1024;
-  const Tensor& x = c.in(0);
-  const int64_t splits = c.attr("maxsplit", -1);
-  const int64_t most = splits < 0 ? -1 : std::min(splits, kPartsMax - 1) + 1;
-  c.check(splits < kPartsMax || splits < 0, "maxsplit is ", splits);
-  const Tensors made = call_texts(
-      c, make_ref<Splitting>(c.text_attr("delimiter", ""), most, most < 0 ? kPartsMax : most), {x},
-      2);
-  const Tensor longest = maximum(max(flatten(made[1]), {0}), number_int(c, 0));  // of none: 0
-  const tiny::Dim room = made[0].shape().back();
-  const tiny::Dim size = c.importer().computed_size(longest, room, c.node());
-  Shape shape = made[0].shape();
-  shape.back() = size;
-  c.set_narrow(0, kTextType);
-  return {shrink(made[0], Shape(shape.size(), 0), shape), made[1]};
 }
 
 // ---- Normalizing.
@@ -208,7 +127,7 @@ Tensors import_normalizer(Call& c) {
     for (std::string& word : how.left_out) word = letters.lower(word);
   const bool keeps_all = how.left_out.empty();
   const tiny::Dim n = x.shape().back();
-  c.set_narrow(0, kTextType);
+  c.set_carried(0, kTextType);
   const Tensors made = call_texts(c, make_ref<Normalizing>(std::move(how)), {x}, 2);
   if (keeps_all) return {made[0]};
   const tiny::Dim count = c.importer().computed_size(made[1], n, c.node());
@@ -224,7 +143,6 @@ constexpr Row kRows[] = {
     {"RegexFullMatch",   20, kNow, import_full_match},
     {"StringConcat",     20, kNow, import_concat},
     {"StringNormalizer", 10, kNow, import_normalizer},
-    {"StringSplit",      20, kNow, import_split},
 };
 // clang-format on
 

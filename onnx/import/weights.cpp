@@ -135,17 +135,17 @@ Value Importer::constant(const TensorData& tensor) {
     const auto* bytes = reinterpret_cast<const std::byte*>(numbers.data());
     Value value = constant(HostTensor{
         kInt64, tensor.dims, SharedBytes::own({bytes, bytes + numbers.size() * sizeof(int64_t)})});
-    value.narrow = kTextType;
+    value.carried = kTextType;
     return value;
   }
-  if (!is_narrow(type)) return constant(to_host_tensor(tensor));
+  if (!is_carried(type)) return constant(to_host_tensor(tensor));
   Value value;
   if (type.bits < 8 && tensor.count > kFoldedMax)
     value.tensor =
         unpacked(constant(HostTensor{kUInt8, {tensor.bytes.size()}, tensor.bytes}).tensor, tensor);
   else
     value = constant(to_host_tensor(tensor));
-  value.narrow = tensor.type;
+  value.carried = tensor.type;
   return value;
 }
 

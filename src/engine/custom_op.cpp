@@ -7,7 +7,6 @@
 
 #include "base/checked.h"
 #include "base/error.h"
-#include "base/kernel_abi.h"
 #include "engine/context.h"
 #include "runtime/device.h"
 #include "schedule/schedule.h"
@@ -56,7 +55,7 @@ class BoundCall : public HostFunction {
       unread.push_back(std::make_unique<std::byte[]>(bytes_of(value)));
       value.data = unread.back().get();
     }
-    call_->op->run({call_->attributes, inputs, outputs});
+    call_->op->run({call_->attributes, inputs, outputs, args.poll});
   }
 
  private:

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/kernel_abi.h"
 #include "base/ref.h"
 #include "engine/program.h"
 #include "ir/dtype.h"
@@ -31,6 +32,8 @@ struct RunningCall {
   const std::string& attributes;  // a JSON object
   std::span<const Value> inputs;
   std::span<const Value> outputs;
+  // Whether it is to leave early; what it has filled by then is void.
+  const KernelPoll* poll = &kStay;
 };
 
 class CustomOp : public RefCounted {

@@ -51,7 +51,7 @@ Kind kind_of(std::string_view path, bool writes) {
 
 NamedTensor from_tensor_proto(const TensorData& data) {
   const TensorTypeInfo& type = *tensor_type(data.type);
-  if (is_narrow(type)) return {data.name, to_host_tensor(data), ""};
+  if (is_carried(type)) return {data.name, to_host_tensor(data), ""};
   NamedTensor tensor{data.name, {type.ours, data.dims, data.bytes}, ""};
   if (type.ours == ScalarType::Void) tensor.unsupported = type.name;
   return tensor;

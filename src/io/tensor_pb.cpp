@@ -24,6 +24,8 @@ constexpr int32_t kStringType = 8;
 constexpr int32_t kBoolType = 9;
 constexpr int32_t kInt64Type = 7;
 constexpr int32_t kFirstNarrowType = 17;  // FLOAT8E4M3FN
+constexpr int32_t kComplex64Type = 14;
+constexpr int32_t kComplex128Type = 15;
 constexpr int32_t kInt4Type = 22;
 constexpr int32_t kInt2Type = 26;
 
@@ -229,7 +231,17 @@ std::string tensor_type_name(int64_t number) {
   return type ? type->name : cat("type ", number);
 }
 
+bool is_complex(int64_t number) {
+  return number == kComplex64Type || number == kComplex128Type;
+}
+
+Ints carrier_dims(int64_t number, Ints dims) {
+  if (is_complex(number)) dims.push_back(2);
+  return dims;
+}
+
 DType carrier_of(const TensorTypeInfo& type) {
+  if (is_complex(type.number)) return type.number == kComplex64Type ? kFloat32 : kFloat64;
   const bool has_sign = type.number == kInt4Type || type.number == kInt2Type;
   const bool is_narrow = type.number >= kFirstNarrowType && type.number <= kInt2Type;
   if (type.ours != ScalarType::Void || !is_narrow) return type.ours;
@@ -368,7 +380,7 @@ TensorData read_sparse_tensor(WireReader& reader, const TensorSource& source) {
 HostTensor to_host_tensor(const TensorData& tensor) {
   const DType dtype = dtype_of_tensor_type(tensor.type, "tensor", tensor.name);
   const int bits = tensor_type(tensor.type)->bits;
-  if (bits >= 8) return {dtype, tensor.dims, tensor.bytes};
+  if (bits >= 8) return {dtype, carrier_dims(tensor.type, tensor.dims), tensor.bytes};
   // Several in a byte, the lowest bits first.
   std::vector<std::byte> bytes(static_cast<size_t>(tensor.count));
   const unsigned mask = (1U << bits) - 1, sign = dtype.is_signed() ? 1U << (bits - 1) : 0;

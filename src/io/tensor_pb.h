@@ -24,13 +24,17 @@ struct TensorTypeInfo {
   uint32_t data_field;  // of TensorProto, for values outside raw_data
 };
 
-// What holds a type that the engine has not, one element each: integers of few bits as an integer
-// of 8, floats of 8 and 4 bits as their bits in uint8; the engine's own type where it has it, else
-// Void.
+// What holds a type that the engine has not: integers of few bits as an integer of 8, floats of 8
+// and 4 bits as their bits in uint8, complex numbers as pairs of floats, which are one axis more,
+// the last; the engine's own type where it has it, else Void.
 DType carrier_of(const TensorTypeInfo& type);
-inline bool is_narrow(const TensorTypeInfo& type) {
+inline bool is_carried(const TensorTypeInfo& type) {
   return type.ours == ScalarType::Void && carrier_of(type) != kVoid;
 }
+
+bool is_complex(int64_t number);
+// The shape of the carrier of a tensor of these dimensions.
+Ints carrier_dims(int64_t number, Ints dims);
 
 // The row of a type number; null if ONNX has no such type.
 const TensorTypeInfo* tensor_type(int64_t number);

@@ -41,21 +41,21 @@ std::string operators_table() {
 
 std::string types_table() {
   std::string text = "| ONNX | here |\n|---|---|\n";
-  std::vector<std::string> without;
   for (int64_t number = 1; tensor_type(number); ++number) {
     const TensorTypeInfo& type = *tensor_type(number);
-    if (is_narrow(type))
+    if (is_complex(number))
+      text += cat("| `", type.name, "` | pairs of real and imaginary part, one axis more, in `",
+                  to_string(carrier_of(type)), "` |\n");
+    else if (is_carried(type))
       text +=
           cat("| `", type.name, "` | ", type.bits < 8 && type.name[0] != 'F' ? "" : "its bits, in ",
               "`", to_string(carrier_of(type)), "` |\n");
     else if (type.number == kTextType)
       text += cat("| `", type.name, "` | a number for each text, in `int64` |\n");
-    else if (type.ours == ScalarType::Void)
-      without.push_back(cat("`", type.name, "`"));
     else
       text += cat("| `", type.name, "` | `", to_string(DType(type.ours)), "` |\n");
   }
-  return cat(text, "\nRead, and refused where a node uses them: ", join(without, ", "), ".\n");
+  return text;
 }
 
 std::string limits_table() {

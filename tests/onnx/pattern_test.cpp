@@ -55,6 +55,36 @@ TEST(Pattern, ReadsCharactersOfUtf8) {
   EXPECT_FALSE(matches("(?i)[^d]", "D"));
 }
 
+// "begin+size" of the match from a place on; "" if there is none.
+std::string found(const std::string& pattern, const std::string& text, size_t from = 0) {
+  const auto match = Pattern(pattern).find(text, from);
+  return match ? cat(match->begin, "+", match->size) : "";
+}
+
+TEST(Pattern, FindsTheLongestOfTheFirst) {
+  EXPECT_EQ(found("a|ab", "xabab"), "1+2");
+  EXPECT_EQ(found("a|ab", "xabab", 2), "3+2");
+  EXPECT_EQ(found("bc|abcd", "abcx abcd"), "1+2");
+  EXPECT_EQ(found("abcd|b", "abcd"), "0+4");  // which ends last, and began first
+  EXPECT_EQ(found("a+?", "baaa"), "1+3");
+  EXPECT_EQ(found("x", "abc"), "");
+  EXPECT_EQ(found("", "abc", 3), "3+0");
+  EXPECT_EQ(found("x*", "axx"), "0+0");
+  EXPECT_EQ(found("x*", "axx", 1), "1+2");
+  EXPECT_EQ(found("x", "axx", 4), "");
+  EXPECT_EQ(found("^a", "aa", 1), "");
+  EXPECT_EQ(found("a$", "aa"), "1+1");
+  EXPECT_EQ(found("\\ba", "ba a", 1), "3+1");
+  EXPECT_EQ(found("[^ ]+", " \xc3\x9cx "), "1+3");
+  EXPECT_EQ(found("(?i)B[^c]", "abcbd"), "3+2");
+}
+
+TEST(Pattern, LeavesEarly) {
+  const KernelPoll leave{[](const KernelPoll*) noexcept -> int32_t { return 1; }};
+  EXPECT_FALSE(Pattern("(a|b)*").matches(std::string(100000, 'a'), leave));
+  EXPECT_FALSE(Pattern("b*$").find(std::string(100000, 'a'), 0, leave));
+}
+
 TEST(Pattern, TakesTimeOfItsLengthTimesTheTexts) {
   EXPECT_FALSE(matches("(a*)*b", std::string(20000, 'a')));
   EXPECT_FALSE(matches("(a|aa)+b", std::string(20000, 'a')));

@@ -158,4 +158,14 @@ def distances():
                    wanted={"y0": np.ascontiguousarray(table[np.array(rows)].transpose(2, 0, 1)[None])})  # fmt: skip
 
 
-CASES = (pictures, normalizations, sums, spectra, matrices, distances)
+def sizes_of_data():
+    for i, x in enumerate(([3, 1, 3, 2, 1, 1, -0.5], [7])):
+        yield Case(f"Unique_{i}", "Unique", {"x": np.float32(x)}, 3)
+    for kind in (np.int64, np.float32, np.int32):
+        of = {name: np.array(value, kind) for name, value in (("start", 2), ("limit", 9), ("delta", 2))}
+        yield Case(f"Range_{kind.__name__}", "Range", of)
+        del of["delta"]
+        yield Case(f"Range_by_one_{kind.__name__}", "Range", of)
+
+
+CASES = (pictures, normalizations, sums, spectra, matrices, distances, sizes_of_data)

@@ -115,6 +115,35 @@ def same_but_nan(got, want, kind):
     same(got[~left], want[~right])
 
 
+def bits_are_taken():
+    """BitCast between types of as many bits; no others."""
+    def bits(x, kind, to):
+        node = helper.make_node("BitCast", ["x"], ["y"], to=to)
+        return run(model_of([node], [("x", kind, x.shape)], [("y", to)], opset=26), x)[0]
+
+    x = np.arange(256, dtype=np.uint8)
+    for name in set(FLOATS) - {"FLOAT4E2M1"}:
+        number = getattr(TensorProto, name)
+        same(bits(x, TensorProto.UINT8, number), x)
+        same(bits(x.view(np.int8), TensorProto.INT8, number), x)
+        same(bits(x, number, TensorProto.INT8), x.view(np.int8))
+        same(bits(x, TensorProto.FLOAT8E5M2, number), x)
+    for few in (4, 2):
+        unsigned = np.arange(1 << few, dtype=np.uint8)
+        signed = ((unsigned.astype(np.int8) + (1 << few - 1)) % (1 << few) - (1 << few - 1)).astype(np.int8)
+        kinds = [getattr(TensorProto, f"{sign}INT{few}") for sign in ("U", "")]
+        same(bits(unsigned, kinds[0], kinds[1]), signed)
+        same(bits(signed, kinds[1], kinds[0]), unsigned)
+        if few == 4:
+            same(bits(unsigned, TensorProto.FLOAT4E2M1, kinds[1]), signed)
+            same(bits(signed, kinds[1], TensorProto.FLOAT4E2M1), unsigned)
+    try:
+        bits(x, TensorProto.UINT8, TensorProto.UINT4)
+        raise AssertionError("8 bits became 4")
+    except tiny.Error as e:
+        assert "8 bits" in str(e), e
+
+
 def powers_of_two_are_rounded():
     x = np.abs(interesting())
     x = x[np.isfinite(x)]
@@ -210,7 +239,7 @@ def others_refuse_them():
 
 
 TESTS = (floats_are_rounded, all_conversions_round_alike, powers_of_two_are_rounded, floats_are_read, integers_wrap, packed_weights,
-         quantised_and_back, others_refuse_them)  # fmt: skip
+         quantised_and_back, bits_are_taken, others_refuse_them)  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -20,7 +20,6 @@ DOCUMENT = pathlib.Path(__file__).resolve().parents[2] / "docs/ONNX.md"
 # The newest version of each operator set that the package knows.
 NEWEST = {"": defs.onnx_opset_version(), "ai.onnx.ml": 5, "ai.onnx.preview": 1, "ai.onnx.preview.training": 1}
 SIZES = "the data decides the size of the result"
-TEXTS = "made for one engine's texts"
 # (domain, operator): the versions that have no row, and why.
 WITHOUT = {
 }  # fmt: skip
@@ -44,10 +43,10 @@ CONTRIBUTED = {
     "NGramHashMapping": NEW, "PackedSparseAttentionIndexer": NEW, "PagedAttention": CACHE, "QMoE": ROUTED,
     "QOrderedAttention": DEVICE, "QOrderedGelu": DEVICE, "QOrderedLayerNormalization": DEVICE,
     "QOrderedLongformerAttention": DEVICE, "QOrderedMatMul": DEVICE, "QuantizeBFP": OLD, "QuantizeWithOrder": DEVICE,
-    "Range": OLD, "RemovePadding": SIZES, "RestorePadding": SIZES, "SampleOp": OLD, "Sampling": SEARCH,
+    "RemovePadding": SIZES, "RestorePadding": SIZES, "SampleOp": OLD, "Sampling": SEARCH,
     "ScaledSiLU": NEW, "Snpe": "holds what another engine compiled", "SparseAttention": CACHE,
     "SparseAttentionIndexer": NEW, "SparsePagedAttention": CACHE, "SparseToDenseMatMul": "there are no sparse tensors",
-    "Tokenizer": TEXTS, "TorchEmbedding": OLD, "Unique": SIZES, "VarlenCausalConvWithState": NEW,
+    "TorchEmbedding": OLD, "VarlenCausalConvWithState": NEW,
     "VarlenNGramHashMapping": NEW, "WhisperBeamSearch": SEARCH, "WordConvEmbedding": OLD,
 }  # fmt: skip
 

@@ -14,11 +14,12 @@ try:
     import onnxruntime
     import tiny
     from hypothesis import strategies as st
-    from onnx import TensorProto, helper, numpy_helper
+    from onnx import AttributeProto, TensorProto, helper, numpy_helper
 except ImportError as missing:
     print(f"skipped: this interpreter lacks {missing.name}; scripts/setup.sh makes one that has it")
     sys.exit(77)
 
+CONTRIBUTED = "com.microsoft"
 EXAMPLES = hypothesis.settings(max_examples=25, deadline=None, database=None, derandomize=True)
 FLOAT, INT64, BOOL, STRING = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL, TensorProto.STRING
 CONTEXTS = [tiny.Context(device=device) for device in ("cpu", "interp")]
@@ -67,7 +68,7 @@ class Both:
         graph = helper.make_graph(nodes, "g", inputs, outputs, made)
         model = helper.make_model(
             graph, ir_version=10,
-            opset_imports=[helper.make_opsetid("", 20), helper.make_opsetid("ai.onnx.ml", 4)]).SerializeToString()
+            opset_imports=[helper.make_opsetid(*one) for one in (("", 20), ("ai.onnx.ml", 4), (CONTRIBUTED, 1))]).SerializeToString()
         self.theirs = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
         self.ours = [tiny.Model.load(context, model) for context in CONTEXTS]
         self.names = [one.name for one in inputs]
@@ -133,6 +134,70 @@ def normalization(x, change, is_sensitive, stopwords):
                  node("Shape", ["y"], ["n"])],
                 [info("x", STRING, (6,))], [info("y", STRING, [None]), info("n", INT64)])
     both.check(x)
+
+
+def tokenizer(x, **attributes):
+    """The tokens, in both engines."""
+    attributes = {"mark": 0, "pad_value": "#", "mincharnum": 1} | attributes
+    Both([node("Tokenizer", ["x"], ["y"], CONTRIBUTED, **attributes)], [info("x", STRING, [None] * x.ndim)],
+         [info("y", STRING, None)]).check(x)  # fmt: skip
+
+
+EXPRESSIONS = [" ", ",", "a", "a|ab", "[a-z]+", "\\w+\\b", "b*", "^a", "a$", "ß", "[^ ,]", "x|", "(?i)T", ".", "(a)(b)?", "\\b"]
+
+
+@EXAMPLES
+@hypothesis.given(st.one_of(texts(3), texts(2, 2)), st.lists(st.sampled_from(EXPRESSIONS), min_size=1, max_size=3),
+                  st.booleans(), st.integers(1, 3), st.booleans())  # fmt: skip
+def tokens(x, patterns, is_of_matches, least, mark):
+    how = {"tokenexp": patterns[0]} if is_of_matches else {"separators": patterns}
+    least = 1 if how.get("tokenexp") == "." else least  # which is of single characters, and of no others
+    tokenizer(x, mincharnum=least, mark=int(mark), **how)
+
+
+@EXAMPLES
+@hypothesis.given(st.one_of(texts(3), texts(1, 2)), st.booleans(), st.sampled_from(["", "pad"]))
+def tokens_of_characters(x, mark, pad):
+    tokenizer(x, separators=[""], mark=int(mark), pad_value=pad)
+
+
+def tokens_and_parts_of_long_texts():
+    """More parts than anybody expects, and in one model fewer again."""
+    tokenizer(np.array(["a\nb", ""], object), tokenexp=".")
+    for long in ("a," * 5000, "a", "", "a,b"):
+        x = np.array([long, "b,b", ""], object)
+        tokenizer(x, separators=[","])
+        tokenizer(x, separators=[""], mark=1)
+        Both([node("StringSplit", ["x"], ["y", "n"], delimiter=",")], [info("x", STRING, [None])],
+             [info("y", STRING, None), info("n", INT64, None)]).check(x)  # fmt: skip
+
+
+def tokens_that_are_not_to_be_had():
+    """Of attributes that onnxruntime refuses too (or dies of), of patterns, of texts that are no UTF-8."""
+    wrong = [({}, "separators and tokenexp"), ({"separators": ["a"], "tokenexp": "a"}, "separators and tokenexp"),
+             ({"separators": []}, "empty"), ({"tokenexp": ""}, "empty"), ({"separators": ["("]}, "nothing closes"),
+             ({"separators": [""], "mincharnum": 2}, "single characters"), ({"separators": ["a"], "mincharnum": 0}, "mincharnum"),
+             ({"tokenexp": "\\pL"}, "escape")]  # fmt: skip
+    for attributes, why in wrong:
+        attributes = {"mark": 0, "pad_value": "#", "mincharnum": 1} | attributes
+        empty = {name for name, value in attributes.items() if value == []}
+        made = node("Tokenizer", ["x"], ["y"], CONTRIBUTED, **{k: v for k, v in attributes.items() if k not in empty})
+        for name in empty:
+            made.attribute.append(helper.make_attribute(name, [], attr_type=AttributeProto.STRINGS))
+        refused(made, np.array(["ab"], object), why)
+    good = node("Tokenizer", ["x"], ["y"], CONTRIBUTED, mark=0, pad_value="#", mincharnum=1, separators=["a"])
+    refused(good, [b"a\xff"], "UTF-8")
+    refused(good, np.array([[["a"]]], object), "axes")
+
+
+def refused(made, x, why):
+    graph = helper.make_graph([made], "g", [info("x", STRING, None)], [info("y", STRING, None)])
+    model = helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 20), helper.make_opsetid(CONTRIBUTED, 1)])
+    try:
+        tiny.Model.load(CONTEXTS[0], model.SerializeToString()).run([x])
+        raise AssertionError(f"it takes {made.attribute}")
+    except tiny.Error as error:
+        assert why in str(error), error
 
 
 def numbers_and_texts():
@@ -313,7 +378,8 @@ def outputs_whose_types_the_file_does_not_say():
         assert maps == [{"u": 1, "v": 2}, {"u": 3, "v": 4}], maps
 
 
-TESTS = [concatenation_and_equality, splitting, full_matches, normalization, numbers_and_texts, labels_of_texts,
+TESTS = [concatenation_and_equality, splitting, full_matches, normalization, tokens, tokens_of_characters,
+         tokens_and_parts_of_long_texts, tokens_that_are_not_to_be_had, numbers_and_texts, labels_of_texts,
          ngrams_of_texts, classes_with_names, maps, lists_in_and_out, lists_of_texts, lists_in_loops_and_branches,
          texts_in_loops_and_branches, columns_and_choices_of_texts, different_texts,
          different_texts_among_those_that_are_found, many_texts_in_one_process, outputs_whose_types_the_file_does_not_say,

@@ -3,7 +3,7 @@
 import os
 
 from . import native
-from ._model_values import has_values, run_values
+from ._model_values import has_values, pairs, run_values
 from ._operands import made
 from ._tensor import tensor
 from .methods import export_onnx
@@ -15,7 +15,7 @@ def _input(model, index, value):
         return value
     # Lists and numbers have no dtype of their own; a buffer has, and the model says if it is wrong.
     wanted = model.input_dtype(index) if isinstance(value, (bool, int, float, list, tuple)) else None
-    return tensor(value, wanted, context=model.context)
+    return tensor(pairs(value), wanted, context=model.context)
 
 
 def _ordered(self, inputs):
@@ -38,7 +38,7 @@ def _tensors(self, inputs):
 
 def _run(self, inputs):
     """The outputs, in the model's order, for inputs in the model's order or in a dict by name: tensors,
-    NumPy arrays and other buffers (copied), nested lists, numbers.  What the model says is no tensor of numbers is
+    NumPy arrays (complex ones as pairs) and other buffers (copied), nested lists, numbers.  What the model says is no tensor of numbers is
     texts (nested lists of str, or NumPy's arrays of them), a list, a dict, or None for an optional that is not there."""
     if has_values(self):
         return run_values(self, _ordered(self, inputs), _input)

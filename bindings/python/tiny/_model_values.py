@@ -47,6 +47,13 @@ def _has_texts(given):
     return isinstance(given, (str, bytes)) or getattr(getattr(given, "dtype", None), "kind", "") in ("U", "S", "O")
 
 
+def pairs(given):
+    """An array of complex numbers as one of their parts, which are one axis more, the last; anything else as it is."""
+    if getattr(getattr(given, "dtype", None), "kind", "") != "c":
+        return given
+    return given.copy(order="C").reshape(*given.shape, 1).view(given.real.dtype)
+
+
 def value_of(context, given, kind=None):
     """What a model takes for what Python has; `kind` is the model's, if it is known."""
     if isinstance(given, Value):
@@ -64,7 +71,7 @@ def value_of(context, given, kind=None):
         return Value.sequence(context, [value_of(context, one) for one in given])
     if kind == Kind.TEXTS or (kind != Kind.TENSOR and _has_texts(given)):
         return _texts(context, given)
-    return Value.from_tensor(given if isinstance(given, Tensor) else tensor(given, context=context))
+    return Value.from_tensor(given if isinstance(given, Tensor) else tensor(pairs(given), context=context))
 
 
 def content_of(model, value):
