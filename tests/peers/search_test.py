@@ -216,7 +216,7 @@ def broken(proto, rng):
 
     def exchanged(names):
         if names:
-            names[rng.integers(len(names))] = str(rng.choice(["logits", "input_ids", "present_0", "c1", "w1", ""]))
+            names[rng.integers(len(names))] = str(rng.choice(["logits", "input_ids", "present_0", "constant_1", "constant_2", ""]))
 
     changes = [
         lambda: without(graph.input), lambda: without(graph.output), lambda: without(graph.node),
