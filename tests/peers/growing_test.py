@@ -1,4 +1,4 @@
-"""Loops whose states grow from round to round, against onnxruntime: lists that are concatenated, a decoder's keys and values.
+"""Loops whose carried values grow from round to round, against onnxruntime: lists that are concatenated, a decoder's keys and values.
 
     PYTHONPATH=build/release/bindings/python growing_test.py [PATTERN] [FIRST COUNT]
 """
