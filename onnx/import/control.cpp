@@ -1,15 +1,15 @@
 // Control flow.  Where its course is known when the model is compiled branches are chosen, and
-// loops are loops where their bodies are the same for every round, or their states grow by as much
-// in each, else unrolled; the run decides the rest.
+// loops are loops where their bodies are the same for every round, or what they carry grows by as
+// much in each, else unrolled; the run decides the rest.
 #include "tensor/control.h"
 
 #include <algorithm>
 
 #include "base/error.h"
 #include "onnx/import/branches.h"
+#include "onnx/import/carried_growth.h"
 #include "onnx/import/complex.h"
 #include "onnx/import/functions.h"
-#include "onnx/import/growing_state.h"
 #include "onnx/import/host_value.h"
 #include "onnx/import/import.h"
 #include "onnx/import/table.h"
@@ -33,8 +33,10 @@ constexpr int64_t kBranchedRoundsMax = 1024;
 
 // Few rounds are unrolled: kernels of several are one.
 constexpr int64_t kUnrolledMax = 4;
-// The same of rounds whose states grow, of which each copy has numbers as sizes: of 16 a small
-// decoder's compile in half a second.
+// The same of rounds that carry values which grow: copies have gradients and are exported as C,
+// which a loop that the run counts is not.  Of a small decoder 8 and 16 copies and a loop of 17
+// rounds take 50, 100 and 15 ms to load and run first, then all 11 to 14 us a round
+// (tests/peers/growing_times.py rounds 8 16 17; a Xeon of family 6, model 207).
 constexpr int64_t kUnrolledGrowingMax = 16;
 
 // None where the body needs to know of its elements, or its round, what only unrolling tells it, or
@@ -135,11 +137,13 @@ constexpr int64_t kCollectedBytesMax = 256 << 20;  // as much as the activations
 
 // For how many rounds there is memory where nothing says how many a loop has before it ends itself.
 int64_t assumed_rounds(Call& c, const Loop& loop, const Values& state,
-                       const std::optional<GrowingState>& growing) {
-  if (growing) {
-    constexpr int64_t kGrownBytesMax = 32
-                                       << 20;  // written before the first round: some milliseconds
-    const int64_t rounds = kGrownBytesMax / std::max<int64_t>(growing->bytes(), 1);
+                       const std::optional<CarriedGrowth>& growth) {
+  if (growth) {
+    // Written before the first round, in each run: 4, 8, 16 and 32 MiB take 0.7, 1.3, 4 and 9 ms
+    // (tests/peers/growing_times.py room 4 8 16 32; a Xeon of family 6, model 207).  What longer
+    // loops need is an error.
+    constexpr int64_t kGrownBytesMax = 32 << 20;
+    const int64_t rounds = kGrownBytesMax / std::max<int64_t>(growth->bytes(), 1);
     return std::clamp(rounds, kBranchedRoundsMax, kRecurrenceStepsMax);
   }
   const Tensor first = full_bits(c.context(), kInt64, {}, 0);
@@ -152,8 +156,8 @@ int64_t assumed_rounds(Call& c, const Loop& loop, const Values& state,
   return std::max(rounds, kRoundsMax);
 }
 
-// How the state grows, as two rounds tell; none where it does not, or in another way.
-std::optional<GrowingState> growth_of(Call& c, const Loop& loop, const Values& state) {
+// How what is carried grows, as two rounds tell; none where it does not, or in another way.
+std::optional<CarriedGrowth> growth_of(Call& c, const Loop& loop, const Values& state) {
   const auto next = [&](int64_t number, const Values& now) {
     const Tensor round = full_bits(c.context(), kInt64, {}, static_cast<uint64_t>(number));
     const Values made = one_round(c, loop, round, now).state;
@@ -161,23 +165,23 @@ std::optional<GrowingState> growth_of(Call& c, const Loop& loop, const Values& s
     return made;
   };
   const Values first = next(0, state);
-  return GrowingState::of(flat(state), flat(first), flat(next(1, first)));
+  return CarriedGrowth::of(flat(state), flat(first), flat(next(1, first)));
 }
 
 // A loop whose rounds the run counts; `may_end`: where one may be the last before their number is
-// reached.  Of a state that `grows` a round sees as much as there is.
-Values loop_in_run(Call& c, const Loop& loop, bool may_end, bool grows = false) {
+// reached.  Of carried values that `grow` a round sees as much as there is.
+Values loop_in_run(Call& c, const Loop& loop, bool may_end, bool grow = false) {
   const Values state = state_before(c, loop);
-  std::optional<GrowingState> growing;
-  if (grows) growing = growth_of(c, loop, state);
-  if (grows && !growing) c.unsupported("a loop that changes the shapes of its state");
+  std::optional<CarriedGrowth> growth;
+  if (grow) growth = growth_of(c, loop, state);
+  if (grow && !growth) c.unsupported("a loop that changes the shapes of its state");
   int64_t most = 1;
   bool is_room_assumed = false;
-  if (loop.scanned > 0 || growing) {
+  if (loop.scanned > 0 || growth) {
     most = std::max<int64_t>(most_rounds(c), 1);
     const bool is_known =
-        most <= kRecurrenceStepsMax && (!growing || most * growing->bytes() <= kCollectedBytesMax);
-    const int64_t room = is_known ? most : assumed_rounds(c, loop, state, growing);
+        most <= kRecurrenceStepsMax && (!growth || most * growth->bytes() <= kCollectedBytesMax);
+    const int64_t room = is_known ? most : assumed_rounds(c, loop, state, growth);
     if (most > room && !may_end)
       c.unsupported("a loop that collects values in ", most, " rounds; at most ", room, " can be");
     is_room_assumed = room < most;
@@ -192,28 +196,29 @@ Values loop_in_run(Call& c, const Loop& loop, bool may_end, bool grows = false) 
   // Where the room may not suffice, whether the last round asked for another is a state too.
   Tensors before = flat(state);
   const size_t carried = before.size();
-  if (growing) before = growing->with_room(before, most);
+  if (growth) before = growth->with_room(before, most);
   if (is_room_assumed) before.push_back(full(c.context(), kBool, {}, 1));
-  RoundCounter counter;
-  if (growing && most > 1) counter.variable = c.importer().counted_size(c.node(), {0, most - 1});
-  const tiny::Dim begun = counter.variable ? tiny::Dim(counter.variable) : tiny::Dim(0);
+  InductionVariable induction;
+  if (growth && most > 1)
+    induction.variable = c.importer().induction_variable(c.node(), {0, most - 1});
+  const tiny::Dim begun = induction.variable ? tiny::Dim(induction.variable) : tiny::Dim(0);
   Values scanned;
   const auto round = [&](const Tensor& at, Tensors now) {
     now.resize(carried);
-    if (growing) now = growing->seen(now, begun);
+    if (growth) now = growth->seen(now, begun);
     const LoopRound one = one_round(c, loop, at, formed(state, now));
     if (!may_end) check_goes_on(c, one.condition);
     check_form(c, state, one.state);
     scanned = one.scanned;
     Tensors after = flat(one.state);
-    if (growing) after = growing->stored(after, begun + 1);
+    if (growth) after = growth->stored(after, begun + 1);
     if (is_room_assumed) after.push_back(cast(reshape(one.condition, Shape()), kBool));
     return Round{after, one.condition, flat(one.scanned)};
   };
   const Rounds made = collect(is_room_assumed ? minimum(rounds, number(most)) : rounds, most,
-                              before, c.importer().dependences(), round, counter);
+                              before, c.importer().dependences(), round, induction);
   Tensors last(made.state.begin(), made.state.begin() + static_cast<ptrdiff_t>(carried));
-  if (loop.scanned == 0 && !growing) return formed(state, last);
+  if (loop.scanned == 0 && !growth) return formed(state, last);
   Tensor made_rounds = made.count;
   if (is_room_assumed) {
     // One round more than there is room for ends the run.
@@ -226,7 +231,7 @@ Values loop_in_run(Call& c, const Loop& loop, bool may_end, bool grows = false) 
   const tiny::Dim count = are_all
                               ? tiny::Dim(most)
                               : c.importer().computed_size(made_rounds, tiny::Dim(most), c.node());
-  Values out = formed(state, growing ? growing->seen(last, count) : last);
+  Values out = formed(state, growth ? growth->seen(last, count) : last);
   for (size_t i = 0; i < scanned.size(); ++i) {
     scanned[i].tensor = slice_axis(made.collected[i], 0, 0, count);
     out.push_back(scanned[i]);

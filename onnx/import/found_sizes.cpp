@@ -149,10 +149,10 @@ tiny::Dim Importer::add_size(const Tensor& count, Interval range, bool is_open, 
   return tiny::Dim(variable);
 }
 
-UOp Importer::counted_size(const Node& node, Interval range) {
+UOp Importer::induction_variable(const Node& node, Interval range) {
   require(sizes_.are_allowed, Status::Unsupported, "each of its rounds has other sizes");
   // Each is another: what was tried in vain may have left values of one behind.
-  const std::string name = cat(size_name(node), ".round", ++sizes_.counters);
+  const std::string name = cat(size_name(node), ".round", ++sizes_.induction_variables);
   const UOp variable = context_->graph().variable(name, range.lo, range.hi);
   sizes_.computed.push_back({variable, UOp(), false});
   return variable;

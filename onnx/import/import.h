@@ -94,8 +94,8 @@ class Importer {
   // computed.
   tiny::Dim computed_size(const Tensor& count, const tiny::Dim& most, const Node& node,
                           int64_t least = 0);
-  // A size that the rounds of a loop count, from `least` to `most`: a Variable.
-  UOp counted_size(const Node& node, Interval range);
+  // The Variable of a loop that sizes of its body are made of, in this range in all rounds.
+  UOp induction_variable(const Node& node, Interval range);
   // The same of one that nothing bounds, or no number that memory is to be for.
   tiny::Dim open_size(const Tensor& count, const Node& node, int64_t most = kOpenSizeMax);
   // The size that both are: of what a run finds it ends with an error about the node if they are
@@ -143,7 +143,7 @@ class Importer {
   // From now on sizes may be what runs compute: Variables, which whoever makes a program of the
   // graph gives to it.
   void allow_computed_sizes() { sizes_.are_allowed = true; }
-  // Those that loops count (counted_size) have no value.
+  // Induction variables have no value.
   const std::vector<ComputedVariable>& computed_sizes() const { return sizes_.computed; }
   // The nodes that could not be imported so far.
   const std::vector<UnsupportedNode>& unsupported() const { return unsupported_; }
@@ -196,7 +196,7 @@ class Importer {
   struct Sizes {
     bool are_allowed = false;
     std::vector<ComputedVariable> computed;
-    int64_t counters = 0;  // of loops, also those that were tried in vain
+    int64_t induction_variables = 0;  // also of loops that were tried in vain
   };
 
   struct Text {

@@ -327,9 +327,10 @@ Searched search(Call& c, Decoder& decoder, int64_t beams, int64_t room, const Te
   if (const Tensor& guard = c.importer().guard())
     rounds = where(guard, rounds, full_bits(c.context(), kInt64, {}, 0));
   // How many tokens there are before the last one: a number, where one round alone may come.
-  RoundCounter counter;
-  if (least < room - 2) counter = {c.importer().counted_size(c.node(), {least, room - 2}), begun};
-  const tiny::Dim past = counter.variable ? tiny::Dim(counter.variable) : tiny::Dim(least);
+  InductionVariable induction;
+  if (least < room - 2)
+    induction = {c.importer().induction_variable(c.node(), {least, room - 2}), begun};
+  const tiny::Dim past = induction.variable ? tiny::Dim(induction.variable) : tiny::Dim(least);
   const auto round = [&](const Tensor&, const Tensors& now) {
     Tensors seen;
     for (size_t i = own; i < now.size(); ++i)
@@ -343,7 +344,7 @@ Searched search(Call& c, Decoder& decoder, int64_t beams, int64_t room, const Te
   };
   const tiny::Dim most = maximum(rest, tiny::Dim(1));
   const Rounds ran = collect(rounds, made.collected.empty() ? tiny::Dim(1) : most, before,
-                             c.importer().dependences(), round, counter);
+                             c.importer().dependences(), round, induction);
   out.state.assign(ran.state.begin(), ran.state.begin() + static_cast<ptrdiff_t>(own));
   out.length = out.length + ran.count;
   for (size_t i = 0; i < out.collected.size(); ++i) {

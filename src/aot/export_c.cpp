@@ -135,7 +135,7 @@ class Unit {
 
   CExport write(Context& context, const std::string& version) {
     for (const TapeLoop& loop : plan_.loops)
-      require(loop.counter == kNoSlot, Status::Unsupported,
+      require(loop.induction_variable == kNoSlot, Status::Unsupported,
               "a program whose loops have other sizes in each round is not exported as C");
     require(plan_.sizes.empty(), Status::Unsupported,
             "a program that computes sizes itself (the variable \"",

@@ -75,7 +75,8 @@ class ScanNumbers {
       const ScanLoop& loop = *part.loop;
       out.text(to_string(loop.count)).number(uint64_t{loop.outputs}).number(uint64_t{loop.states});
       out.number(loop.is_counted).number(loop.asks).number(loop.is_branch);
-      if (loop.counter) out.text(loop.counter.variable_arg().name).text(to_string(loop.first));
+      if (loop.induction_variable)
+        out.text(loop.induction_variable.variable_arg().name).text(to_string(loop.first));
     }
     out.number(part.reverse).text(to_string(part.shape));
   }

@@ -26,14 +26,14 @@ void PlanLoops::add(const ScanLoop* scan, uint32_t kernel, const ScanLoop* segme
                     std::span<const UOp> variables) {
   if (numbers_.try_emplace(scan, tape_.size()).second) {
     tape_.push_back({kernel, kernel, SizeExpression(scan->count, variables)});
-    if (scan->counter) {
-      const auto at = std::ranges::find(variables, scan->counter);
-      invariant(at != variables.end(), "a program knows the counters of its loops");
-      tape_.back().counter = static_cast<uint32_t>(at - variables.begin());
+    if (scan->induction_variable) {
+      const auto at = std::ranges::find(variables, scan->induction_variable);
+      invariant(at != variables.end(), "a program knows the induction variables of its loops");
+      tape_.back().induction_variable = static_cast<uint32_t>(at - variables.begin());
       tape_.back().from = SizeExpression(scan->first, variables);
     }
-    require(!segment || segment == scan || !segment->counter ||
-                !depend_on({&scan->count, 1}, segment->counter),
+    require(!segment || segment == scan || !segment->induction_variable ||
+                !depend_on({&scan->count, 1}, segment->induction_variable),
             Status::Unsupported,
             "a loop has as many steps as the number of a round around it says");
     scans_.push_back(scan);

@@ -205,7 +205,8 @@ void Run::fit_to_variables() {
   for (const ComputedSize& size : p.sizes)
     values_.of_program[size.variable] = p.variables[size.variable].max;
   for (const TapeLoop& loop : p.loops)
-    if (loop.counter != kNoSlot) values_.of_program[loop.counter] = p.variables[loop.counter].max;
+    if (loop.induction_variable != kNoSlot)
+      values_.of_program[loop.induction_variable] = p.variables[loop.induction_variable].max;
   if (!p.launches) make_launches(list_launches(p, values_.of_program));
   lay_out(0);
   use_variables();
@@ -219,7 +220,8 @@ std::vector<int64_t> Run::greatest_values() const {
   for (const ComputedSize& size : program_->sizes)
     if (size.open_sizes == 0) values[size.variable] = program_->variables[size.variable].max;
   for (const TapeLoop& loop : program_->loops)
-    if (loop.counter != kNoSlot) values[loop.counter] = program_->variables[loop.counter].max;
+    if (loop.induction_variable != kNoSlot)
+      values[loop.induction_variable] = program_->variables[loop.induction_variable].max;
   return values;
 }
 
@@ -508,22 +510,22 @@ void Run::execute_parts(const StopSignal& stop, const Part& execute) {
     if (part.loop == LaunchPart::kOnce)
       execute(part);
     else
-      execute_counted(part, stop, execute);
+      execute_loop(part, stop, execute);
   }
 }
 
 // One part, as often as the run finds out, unless an index was out of range: then what it reads may
 // be anything.
 template <class Part>
-void Run::execute_counted(const LaunchPart& part, const StopSignal& stop, const Part& execute) {
+void Run::execute_loop(const LaunchPart& part, const StopSignal& stop, const Part& execute) {
   const TapeLoop& loop = program_->loops[part.loop];
   const auto most = value_in<int64_t>(loop.counted);
   int64_t step = 0;
   const auto is_sound = [&] { return program_->device->status(*queue_) == 0; };
   for (bool goes_on = true; goes_on && step < most && is_sound(); ++step) {
     stop.check();
-    if (loop.counter != kNoSlot) {
-      values_.of_program[loop.counter] = loop.from.value(values_.of_program) + step;
+    if (loop.induction_variable != kNoSlot) {
+      values_.of_program[loop.induction_variable] = loop.from.value(values_.of_program) + step;
       use_variables();
     }
     for (const uint32_t slot : program_->moved[part.loop]) move_to(slot, step);

@@ -102,8 +102,8 @@ struct TapeLoop {
   bool beside = false;   // step by step with the segment before it, which ends where it begins
   uint32_t counted = kNoSlot;  // what the run reads before the first step: how many there are
   uint32_t again = kNoSlot;    // after each step: whether another follows
-  // Of the program's variables the one that is `from` in the first step, one more in each other.
-  uint32_t counter = kNoSlot;
+  // Which of the program's variables is `from` in the first step, one more in each other.
+  uint32_t induction_variable = kNoSlot;
   SizeExpression from = 0;
 
   bool is_counted() const { return counted != kNoSlot; }
@@ -250,7 +250,7 @@ class Run : public RefCounted {
   template <class Part>
   void execute_parts(const StopSignal& stop, const Part& execute);
   template <class Part>
-  void execute_counted(const LaunchPart& part, const StopSignal& stop, const Part& execute);
+  void execute_loop(const LaunchPart& part, const StopSignal& stop, const Part& execute);
   std::span<const Launch> launches_of(const LaunchPart& part) const {
     return std::span(launches_).subspan(part.first, part.end - part.first);
   }

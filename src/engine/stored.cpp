@@ -90,7 +90,8 @@ bool are_sound(std::span<const TapeLoop> loops, const Plan& plan) {
     const int64_t size = loop.is_counted() ? kInt64.bytes() : 0;
     if (loop.is_counted() && plan.slots[loop.counted].bytes < size) return false;
     if (loop.again != kNoSlot && !loop.is_counted()) return false;
-    if (loop.counter != kNoSlot && (!loop.is_counted() || loop.counter >= plan.variables.size()))
+    if (loop.induction_variable != kNoSlot &&
+        (!loop.is_counted() || loop.induction_variable >= plan.variables.size()))
       return false;
     if (loop.from.variables_used() > plan.variables.size()) return false;
     if (loop.is_counted() && around != plan.tape.size()) return false;
@@ -203,7 +204,7 @@ std::string encode_plan(const CachedPlan& cached) {
   });
   write_all(out, plan.loops, [&](const TapeLoop& loop) {
     out.number(loop.first).number(loop.end).number(loop.beside);
-    out.number(loop.counted).number(loop.again).number(loop.counter);
+    out.number(loop.counted).number(loop.again).number(loop.induction_variable);
     loop.count.write(out);
     loop.from.write(out);
   });
@@ -236,7 +237,7 @@ std::optional<StoredPlan> decode_plan(std::string_view bytes, size_t nodes, size
     loop.beside = read_bool(in);
     loop.counted = in.number<uint32_t>();
     loop.again = in.number<uint32_t>();
-    loop.counter = in.number<uint32_t>();
+    loop.induction_variable = in.number<uint32_t>();
     loop.count = SizeExpression::read(in);
     loop.from = SizeExpression::read(in);
     return loop;

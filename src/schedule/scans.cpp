@@ -33,12 +33,12 @@ void ScanBodies::find_rounds(std::span<const UOp> order) {
   for (const UOp& u : order) {
     if (!is_of_scan(u) || has_memory(u)) continue;
     const ScanLoop* loop = scan_part(u).loop.get();
-    if (loop->counter && loop->counter.id() < segments_.size())
-      segments_[loop->counter.id()] = loop;
+    if (loop->induction_variable && loop->induction_variable.id() < segments_.size())
+      segments_[loop->induction_variable.id()] = loop;
   }
 }
 
-// What ScanSteps and rounds reach.
+// What ScanSteps and induction variables reach.
 void ScanBodies::find_steps(std::span<const UOp> order) {
   for (const UOp& u : order) {
     if (has_memory(u)) continue;

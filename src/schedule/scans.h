@@ -9,11 +9,10 @@
 
 namespace tiny {
 
-// Which nodes are computed anew in each step of which scan: what ScanSteps and the number of a step
-// reach, and ScanStores;
-// of a branch, what its stores alone need.  Scans whose steps the run counts may have others in
-// their bodies; deeper than that, and the other way round, there are none: whoever builds graphs
-// makes none.
+// Which nodes are computed anew in each step of which scan: what ScanSteps and induction variables
+// reach, and ScanStores; of a branch, what its stores alone need.  Scans whose steps the run counts
+// may have others in their bodies; deeper than that, and the other way round, there are none:
+// whoever builds graphs makes none.
 class ScanBodies {
  public:
   ScanBodies() = default;

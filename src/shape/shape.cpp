@@ -657,7 +657,7 @@ UOp make_scan(const std::vector<UOp>& sources, ScanPart part) {
 
 UOp whole_state(const UOp& scan, size_t state) {
   const ScanLoop& loop = *scan_part(scan).loop;
-  return UOp(scan.src(loop.counter ? loop.stores() + 1 + state : loop.outputs + state));
+  return UOp(scan.src(loop.induction_variable ? loop.stores() + 1 + state : loop.outputs + state));
 }
 
 UOp make_buffer(Graph& graph, Ref<RefCounted> storage, DType dtype, const Dim& count) {

@@ -181,10 +181,10 @@ struct ScanLoop : RefCounted {
   // output is without that step is a source behind the count; its memory is this one's.
   bool is_branch = false;
 
-  // Of a counted one: a Variable that sizes in its body may have, `first` in the first step and one
-  // more in each that follows; none: they have none.  A state after a step may have less along its
-  // first axis then than there is memory for: what is behind is any.
-  UOp counter;
+  // Of a counted one: the Variable that sizes in its body may have, `first` in the first step and
+  // one more in each that follows; none: they have none.  A state after a step may have less along
+  // its first axis then than there is memory for: what is behind is any.
+  UOp induction_variable;
   Dim first = 0;
 
   size_t stores() const { return outputs + states + (asks ? 1 : 0); }

@@ -122,7 +122,7 @@ std::vector<Tensor> choose(const Tensor& condition, const std::vector<Tensor>& y
 }
 
 Rounds collect(const Tensor& rounds, const Dim& most, const std::vector<Tensor>& state,
-               Dependences& known, const RoundFunction& round, const RoundCounter& counter) {
+               Dependences& known, const RoundFunction& round, const InductionVariable& induction) {
   const Ref<Context>& context = rounds.context_ref();
   // The number of the round is the first state, whether another follows is no state.
   std::vector<Tensor> before{full(context, kInt64, {}, 0)};
@@ -130,9 +130,9 @@ Rounds collect(const Tensor& rounds, const Dim& most, const std::vector<Tensor>&
   const Ref<ScanLoop> loop = counted_loop(0, before.size());
   loop->count = most;
   loop->asks = true;
-  loop->counter = counter.variable;
-  loop->first = counter.first;
-  if (counter.variable) known.open(*loop);
+  loop->induction_variable = induction.variable;
+  loop->first = induction.first;
+  if (induction.variable) known.open(*loop);
   std::vector<UOp> first;
   std::vector<Tensor> now;
   for (size_t i = 0; i < before.size(); ++i) {
@@ -150,7 +150,7 @@ Rounds collect(const Tensor& rounds, const Dim& most, const std::vector<Tensor>&
   std::vector<UOp> sources;
   for (size_t i = 0; i < made.collected.size(); ++i) {
     const Tensor& value = made.collected[i];
-    require(!is_empty(value) && !depend_on(value.shape(), counter.variable), Status::Unsupported,
+    require(!is_empty(value) && !depend_on(value.shape(), induction.variable), Status::Unsupported,
             "a loop whose rounds the run counts collects values of shape ", value.shape(),
             is_empty(value) ? ", without elements" : ", of which each round has another");
     sources.push_back(make_scan_store(value.node(), {loop, Kind::Output, i}));
@@ -158,7 +158,7 @@ Rounds collect(const Tensor& rounds, const Dim& most, const std::vector<Tensor>&
   for (size_t i = 0; i < before.size(); ++i) {
     const Tensor& next = made.state[i];
     const bool fits = next.shape() == before[i].shape() ||
-                      (counter.variable && is_beginning(next.shape(), before[i].shape()));
+                      (induction.variable && is_beginning(next.shape(), before[i].shape()));
     require(fits && next.dtype() == before[i].dtype(), Status::Unsupported,
             "a loop whose rounds the run counts makes a state of shape ", next.shape(),
             " and type ", next.dtype(), " of one of ", before[i].shape(), " and ",

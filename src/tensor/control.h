@@ -32,11 +32,11 @@ using RoundFunction = std::function<Round(const Tensor& number, const std::vecto
 std::vector<Tensor> repeat(const Tensor& rounds, const std::vector<Tensor>& state,
                            Dependences& known, const RoundFunction& round);
 
-// A Variable (or none) that sizes of what a round makes on its way may have: `first` in the first
-// round, one more in each that follows.  A state may then be less along its first axis than it was
-// before the first round; what is behind is any.  A program of the values has the Variable among
-// its own.
-struct RoundCounter {
+// A loop's induction variable (or none), which sizes of what a round makes on its way may have:
+// `first` in the first round, one more in each that follows.  A state may then be less along its
+// first axis than it was before the first round; what is behind is any.  A program of the values
+// has the Variable among its own.
+struct InductionVariable {
   UOp variable = UOp();
   Dim first = 0;
 };
@@ -48,6 +48,7 @@ struct Rounds {
   Tensor count;                   // int64, no axes: how many were made
 };
 Rounds collect(const Tensor& rounds, const Dim& most, const std::vector<Tensor>& state,
-               Dependences& known, const RoundFunction& round, const RoundCounter& counter = {});
+               Dependences& known, const RoundFunction& round,
+               const InductionVariable& induction = {});
 
 }  // namespace tiny

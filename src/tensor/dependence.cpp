@@ -28,8 +28,8 @@ Dependence Dependences::made_of(const UOp& node) const {
     out.on_elements = true;
   }
   if (out.on_variable && node.op() == Op::Variable)
-    for (const auto& [counter, loop] : counting_)
-      if (counter == node) add(loop);
+    for (const auto& [variable, loop] : opened_)
+      if (variable == node) add(loop);
   if (node.op() == Op::Scan) {
     std::erase(out.on_steps, scan_part(node).loop.get());
     out.on_elements &= !out.on_steps.empty();

@@ -27,9 +27,15 @@ def small(rng, shape):
     return (rng.standard_normal(shape) * 0.1).astype(np.float32)
 
 
+def port(name, kind, shape):
+    return helper.make_tensor_value_info(name, kind, shape)
+
+
 class Builder:
-    def __init__(self, name):
-        self.name = name
+    """`prefix`: of the names that are made, which those of a body must not share with the graph around it."""
+
+    def __init__(self, name, prefix=""):
+        self.name, self.prefix = name, prefix
         self.nodes = []
         self.tensors = []
         self.count = 0
@@ -41,7 +47,7 @@ class Builder:
     def constant(self, values, dtype=np.int64):
         """A weight without a name of its own."""
         self.count += 1
-        return self.weight(f"constant_{self.count}", np.array(values, dtype))
+        return self.weight(f"{self.prefix}constant_{self.count}", np.array(values, dtype))
 
     def rng(self, label):
         return random_of(self.name, label)
@@ -50,11 +56,11 @@ class Builder:
         return self.ops(kind, inputs, 1, output, label, **attributes)[0]
 
     def ops(self, kind, inputs, count, output=None, label=None, **attributes):
-        """The names of all of a node's outputs."""
+        """The names of all of a node's outputs; `output`: of the first, or a list of all."""
         self.count += 1
-        label = label or f"{kind}_{self.count}"
+        label = label or f"{self.prefix}{kind}_{self.count}"
         rest = [f"{label}/out{i}" for i in range(1, count)]
-        outputs = [output or f"{label}/out", *rest]
+        outputs = output if isinstance(output, list) else [output or f"{label}/out", *rest]
         self.nodes.append(helper.make_node(kind, inputs, outputs, name=label, **attributes))
         return outputs
 
@@ -96,12 +102,15 @@ class Builder:
                  self.weight(f"{label}.bias", small(r, (width,)))]  # fmt: skip
         return self.op("LayerNormalization", [x, *parts], label=label, axis=-1, epsilon=1e-5)
 
-    def finished(self, inputs, outputs, opset):
-        """The model of {input: (shape, element type)} and {output: the same}."""
-        ports = [[helper.make_tensor_value_info(name, kind, shape)
-                  for name, (shape, kind) in some.items()] for some in (inputs, outputs)]  # fmt: skip
-        graph = helper.make_graph(self.nodes, self.name, *ports, self.tensors)
-        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)],
+    def graph(self, inputs, outputs):
+        """What a node has as its body; of ports."""
+        return helper.make_graph(self.nodes, self.name, inputs, outputs, self.tensors)
+
+    def finished(self, inputs, outputs, opset, domains=()):
+        """The model of {input: (shape, element type)} and {output: the same}; `domains` beside ONNX's, of version 1."""
+        ports = [[port(name, kind, shape) for name, (shape, kind) in some.items()] for some in (inputs, outputs)]
+        sets = [helper.make_opsetid("", opset), *(helper.make_opsetid(domain, 1) for domain in domains)]
+        return helper.make_model(self.graph(*ports), opset_imports=sets,
                                  ir_version=8 if opset < 21 else 11, producer_name="make_models")  # fmt: skip
 
 

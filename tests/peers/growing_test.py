@@ -1,4 +1,4 @@
-"""Loops whose states grow from round to round, against onnxruntime: lists that are concatenated, a decoder's keys and values.
+"""Loops whose carried values grow from round to round, against onnxruntime: lists that are concatenated, a decoder's keys and values.
 
     PYTHONPATH=build/release/bindings/python growing_test.py [PATTERN] [FIRST COUNT]
 """
@@ -12,38 +12,17 @@ try:
     import numpy as np
     import onnxruntime
     import tiny
-    from onnx import TensorProto, helper, numpy_helper
+    from builder import FLOAT, INT64, Builder, port
+    from onnx import TensorProto
 except ImportError as missing:
     print(f"skipped: this interpreter lacks {missing.name}; scripts/setup.sh makes one that has it")
     sys.exit(77)
 
-FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
+BOOL = TensorProto.BOOL
 FIRST, COUNT = (int(n) for n in sys.argv[2:4]) if len(sys.argv) > 3 else (0, 40)
 CPU = tiny.Context(device="cpu", threads=1, cache=0)
 onnxruntime.set_default_logger_severity(4)
 WIDTH = 6
-
-
-class Maker:
-    """Nodes and constants of a graph."""
-
-    def __init__(self):
-        self.nodes, self.weights, self.count = [], [], 0
-
-    def constant(self, value, dtype=np.int64):
-        self.count += 1
-        self.weights.append(numpy_helper.from_array(np.array(value, dtype), f"c{self.count}"))
-        return f"c{self.count}"
-
-    def op(self, kind, *inputs, name=None, **attributes):
-        self.count += 1
-        name = name or f"v{self.count}"
-        self.nodes.append(helper.make_node(kind, list(inputs), [name], **attributes))
-        return name
-
-
-def port(name, kind, shape):
-    return helper.make_tensor_value_info(name, kind, shape)
 
 
 class Growing:
@@ -52,51 +31,50 @@ class Growing:
 
     def __init__(self, seed, rounds, ends, by=1, axis=1, begins=2, in_front=False, collects=True, behind_if=False):
         rng = np.random.default_rng(seed)
-        body = Maker()
+        body = Builder("body", "body_")
         weights = body.constant(rng.standard_normal((WIDTH, WIDTH)) * 0.3, np.float32)
-        rows = body.op("Transpose", "rows", perm=[1, 0]) if axis == 0 else "rows"  # [WIDTH, n]
+        rows = body.op("Transpose", ["rows"], perm=[1, 0]) if axis == 0 else "rows"  # [WIDTH, n]
         # As attention does, what is new looks at all that is there.
-        query = body.op("MatMul", weights, "state")  # [WIDTH, 1]
-        scores = body.op("MatMul", body.op("Transpose", query, perm=[1, 0]), rows)
-        seen = body.op("MatMul", rows, body.op("Transpose", body.op("Softmax", scores, axis=1), perm=[1, 0]))
-        body.op("Tanh", body.op("Add", query, seen), name="next")
-        new = body.op("Tile", "next", body.constant([1, by]))
-        new = body.op("Transpose", new, perm=[1, 0]) if axis == 0 else new
-        body.op("Concat", *([new, "rows"] if in_front else ["rows", new]), axis=axis, name="more")
-        body.op("ReduceSum", "more", keepdims=0, name="sum")
+        query = body.op("MatMul", [weights, "state"])  # [WIDTH, 1]
+        scores = body.op("MatMul", [body.op("Transpose", [query], perm=[1, 0]), rows])
+        seen = body.op("MatMul", [rows, body.op("Transpose", [body.op("Softmax", [scores], axis=1)], perm=[1, 0])])
+        body.op("Tanh", [body.op("Add", [query, seen])], output="next")
+        new = body.op("Tile", ["next", body.constant([1, by])])
+        new = body.op("Transpose", [new], perm=[1, 0]) if axis == 0 else new
+        body.op("Concat", [new, "rows"] if in_front else ["rows", new], axis=axis, output="more")
+        body.op("ReduceSum", ["more"], keepdims=0, output="sum")
         if ends:
-            body.op("Less", body.op("Abs", "sum"), "limit", name="again")
+            body.op("Less", [body.op("Abs", ["sum"]), "limit"], output="again")
         elif rounds is None:
-            body.op("Less", body.op("Add", "round", body.constant(1)), "most", name="again")
+            body.op("Less", [body.op("Add", ["round", body.constant(1)]), "most"], output="again")
         else:
-            body.op("Identity", "before", name="again")
+            body.op("Identity", ["before"], output="again")
         shape = [WIDTH, None] if axis == 1 else [None, WIDTH]
         state = [WIDTH, 1]
-        graph = helper.make_graph(
-            body.nodes, "body",
+        outer = Builder("g")
+        outer.tensors, body.tensors = body.tensors, []  # what a body reads may stand around it
+        graph = body.graph(
             [port("round", INT64, []), port("before", BOOL, []), port("rows", FLOAT, shape), port("state", FLOAT, state)],
             [port("again", BOOL, []), port("more", FLOAT, shape), port("next", FLOAT, state), port("sum", FLOAT, [])])  # fmt: skip
-        outer = Maker()
-        outer.count = 1000
         first = outer.constant(rng.standard_normal((WIDTH, begins) if axis == 1 else (begins, WIDTH)), np.float32)
         count = {"given": "most", None: ""}.get(rounds) if rounds in ("given", None) else outer.constant(rounds)
         names = ["all", "last", "sums"] if collects else ["all", "last"]
         if not collects:
             graph.output.pop()
-        loop = helper.make_node("Loop", [count, outer.constant(True, np.bool_) if not count else "", first, "x"], names, "grow",
-                                body=graph)  # fmt: skip
-        nodes = [loop]
-        results = [port("all", FLOAT, shape), port("last", FLOAT, state), port("sums", FLOAT, [None])][: len(names)]
+        given = [count, outer.constant(True, np.bool_) if not count else "", first, "x"]
+        results = {"all": (shape, FLOAT), "last": (state, FLOAT), "sums": ([None], FLOAT)}
+        grown, none = Builder("grown"), Builder("none", "none_")
+        (grown if behind_if else outer).ops("Loop", given, len(names), names, "grow", body=graph)
         if behind_if:
-            grown = helper.make_graph([loop], "grown", [], results[:2])
-            none = helper.make_graph([helper.make_node("Identity", [first], ["f"]), helper.make_node("Identity", ["x"], ["l"])],
-                                     "none", [], [port("f", FLOAT, shape), port("l", FLOAT, state)])  # fmt: skip
-            positive = outer.op("Greater", outer.op("ReduceSum", "x", keepdims=0), outer.constant(0, np.float32))
-            nodes = [helper.make_node("If", [positive], ["all_", "last_"], then_branch=grown, else_branch=none)]
-            results = [port("all_", FLOAT, shape), port("last_", FLOAT, state)]
-        ports = [port("x", FLOAT, state), port("limit", FLOAT, []), port("most", INT64, [])]
-        made = helper.make_graph(outer.nodes + nodes, "g", ports, results, outer.weights + body.weights)
-        model = helper.make_model(made, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+            none.op("Identity", [first], "f")
+            none.op("Identity", ["x"], "l")
+            positive = outer.op("Greater", [outer.op("ReduceSum", ["x"], keepdims=0), outer.constant(0, np.float32)])
+            then = grown.graph([], [port("all", FLOAT, shape), port("last", FLOAT, state)])
+            other = none.graph([], [port("f", FLOAT, shape), port("l", FLOAT, state)])
+            outer.ops("If", [positive], 2, ["all_", "last_"], then_branch=then, else_branch=other)
+            names, results = ["all_", "last_"], {"all_": (shape, FLOAT), "last_": (state, FLOAT)}
+        ports = {"x": (state, FLOAT), "limit": ([], FLOAT), "most": ([], INT64)}
+        model = outer.finished(ports, {name: results[name] for name in names}, 17)
         self.file = model.SerializeToString()
         self.peer = onnxruntime.InferenceSession(self.file, providers=["CPUExecutionProvider"])
 

@@ -271,19 +271,19 @@ TEST_P(ControlOn, CollectsWhatRoundsMake) {
   }
 }
 
-// What a round makes on its way is as large as the loop's counter says: the first element, the
-// first two, ..
+// What a round makes on its way is as large as the loop's induction variable says: the first
+// element, the first two, ..
 TEST_P(ControlOn, RoundsHaveSizesThatTheyCount) {
   constexpr int64_t kFirst = 3, kRoom = 9;
   const UOp input = make_input(*context_, kInt64, 1);
-  const UOp counter = context_->graph().variable("n", kFirst, kRoom);
-  const Dim n(counter);
+  const UOp induction = context_->graph().variable("n", kFirst, kRoom);
+  const Dim n(induction);
   Dependences known;
   const Rounds made =
       collect(Tensor(context_, input), kRoom,
               {full_bits(context_, kInt64, {}, 0), arange(context_, kInt64, kRoom)}, known,
               [&](const Tensor&, const Tensors& now) -> Round {
-                // Places that are stored, so that a kernel knows nothing but the counter.
+                // Places that are stored, so that a kernel knows nothing but the variable.
                 const Tensor places = contiguous(arange(context_, kInt64, n));
                 EXPECT_FALSE(known.of(places.node()).on_data());
                 EXPECT_FALSE(known.of(places.node()).on_steps.empty());
@@ -291,10 +291,10 @@ TEST_P(ControlOn, RoundsHaveSizesThatTheyCount) {
                 const Tensor next = now[0] + sum_in_dtype(seen, {0});
                 return {{next, now[1]}, full(context_, kBool, {}, 1), {next}};
               },
-              {counter, kFirst});
+              {induction, kFirst});
   EXPECT_TRUE(known.of(made.collected[0].node()).on_steps.empty());
   const std::vector<UOp> outputs{made.collected[0].node(), made.count.node()};
-  const std::vector<UOp> inputs{input}, variables{counter};
+  const std::vector<UOp> inputs{input}, variables{induction};
   const CompiledProgram compiled = compile_program(*context_, outputs, inputs, variables);
   Device& device = context_->device();
   const auto memory = [&](int64_t bytes) { return make_ref<Storage>(device.allocate(bytes), 0); };
@@ -324,7 +324,7 @@ TEST_P(ControlOn, RoundsHaveSizesThatTheyCount) {
             [&](const Tensor&, const Tensors& now) -> Round {
               return {now, full(context_, kBool, {}, 1), {slice_axis(now[0], 0, 0, n)}};
             },
-            {counter, kFirst});
+            {induction, kFirst});
   };
   expect_failure(failure_of(collects_other_sizes), Status::Unsupported,
                  {"of which each round has another"});

@@ -1,17 +1,17 @@
-#include "onnx/import/growing_state.h"
+#include "onnx/import/carried_growth.h"
 
 #include "base/error.h"
 #include "tensor/movement.h"
 
 namespace tiny::onnx {
 
-tiny::Dim GrowingState::Part::size(const tiny::Dim& rounds) const {
+tiny::Dim CarriedGrowth::Part::size(const tiny::Dim& rounds) const {
   return shape[static_cast<size_t>(axis)] + tiny::Dim(by) * rounds;
 }
 
-std::optional<GrowingState> GrowingState::of(const Tensors& before, const Tensors& after,
-                                             const Tensors& later) {
-  GrowingState out;
+std::optional<CarriedGrowth> CarriedGrowth::of(const Tensors& before, const Tensors& after,
+                                               const Tensors& later) {
+  CarriedGrowth out;
   bool grows = false;
   for (size_t i = 0; i < before.size(); ++i) {
     const Shape shape = before[i].shape(), next = after[i].shape(), last = later[i].shape();
@@ -34,7 +34,7 @@ std::optional<GrowingState> GrowingState::of(const Tensors& before, const Tensor
   return out;
 }
 
-Tensors GrowingState::with_room(const Tensors& before, int64_t rounds) const {
+Tensors CarriedGrowth::with_room(const Tensors& before, int64_t rounds) const {
   Tensors out;
   for (size_t i = 0; i < before.size(); ++i) {
     const Part& part = parts_[i];
@@ -45,7 +45,7 @@ Tensors GrowingState::with_room(const Tensors& before, int64_t rounds) const {
   return out;
 }
 
-Tensors GrowingState::seen(const Tensors& kept, const tiny::Dim& rounds) const {
+Tensors CarriedGrowth::seen(const Tensors& kept, const tiny::Dim& rounds) const {
   Tensors out;
   for (size_t i = 0; i < kept.size(); ++i) {
     const Part& part = parts_[i];
@@ -56,7 +56,7 @@ Tensors GrowingState::seen(const Tensors& kept, const tiny::Dim& rounds) const {
   return out;
 }
 
-Tensors GrowingState::stored(const Tensors& made, const tiny::Dim& rounds) const {
+Tensors CarriedGrowth::stored(const Tensors& made, const tiny::Dim& rounds) const {
   Tensors out;
   for (size_t i = 0; i < made.size(); ++i) {
     const Part& part = parts_[i];
@@ -69,7 +69,7 @@ Tensors GrowingState::stored(const Tensors& made, const tiny::Dim& rounds) const
   return out;
 }
 
-int64_t GrowingState::bytes() const {
+int64_t CarriedGrowth::bytes() const {
   int64_t sum = 0;
   for (const Part& part : parts_) {
     Shape shape = part.shape;

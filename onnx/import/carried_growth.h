@@ -1,5 +1,5 @@
-// The state of a loop of which some tensors grow by as much in each round: what a decoder keeps of
-// the tokens so far, a list that is concatenated.
+// Loop-carried values of which some grow by as much in each round: what a decoder keeps of the
+// tokens so far, a list that is concatenated.
 #pragma once
 
 #include <optional>
@@ -8,12 +8,12 @@
 
 namespace tiny::onnx {
 
-class GrowingState {
+class CarriedGrowth {
  public:
-  // Of what a state is before a first round, after it and after a second one; none where its
+  // Of what is carried before a first round, after it and after a second one; none where its
   // tensors stay as they are, or change in another way.
-  static std::optional<GrowingState> of(const Tensors& before, const Tensors& after,
-                                        const Tensors& later);
+  static std::optional<CarriedGrowth> of(const Tensors& before, const Tensors& after,
+                                         const Tensors& later);
 
   // With memory for what so many rounds add: the axes that grow are the first, and what there is
   // stands at their beginnings.
