@@ -67,6 +67,18 @@ class Ranges {
     return around({static_cast<double>(all.lo), static_cast<double>(all.hi)});
   }
 
+  // Bits of positive floats are in the floats' order.
+  static Range of_bits(const UOp& from) {
+    constexpr int64_t kInfinityBits = 0x7F800000;
+    if (!from.dtype().is_int() || from.dtype().bits() != 32) return {};
+    const Interval all = bounds(from);
+    if (all.lo < 0 || all.hi > kInfinityBits) return {};
+    const auto value = [](int64_t bits) {
+      return double_of(kFloat32, static_cast<uint64_t>(bits));
+    };
+    return around({value(all.lo), value(all.hi)});
+  }
+
   Range compute(const UOp& u) {
     if (u.dtype().element() != kFloat32) return {};
     if (u.is_const()) {
@@ -74,6 +86,7 @@ class Ranges {
       return around({value});
     }
     if (u.op() == Op::Cast) return cast_of(u.src(0));
+    if (u.op() == Op::Bitcast) return of_bits(u.src(0));
     Range src[3];
     const bool chooses = u.op() == Op::Where;
     if (!has(u.op(), kElementwise) || u.src().size() > 3) return {};

@@ -1,5 +1,5 @@
-// Between which numbers floats lie, which are never NaN: bytes and integers that became floats, and
-// what is computed of them.
+// Between which numbers floats lie, which are never NaN: bytes and integers that became floats,
+// bits that are floats, and what is computed of them.
 #pragma once
 
 #include <optional>

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "rules/float_code.h"
+#include "rules/float_range.h"
 #include "rules/polynomials.h"
 #include "rules/transcendental.h"
 
@@ -13,7 +14,8 @@
 // float64, where a product with a piece of 29 bits is exact, and which is precise enough without
 // pairs.  In float64 products are exact pairs, r is one, so that its error is far below an ulp, and
 // up to kModerate64 n * pi/2 is taken off in three parts: both ways are computed and one is
-// selected.  sin and cos of one argument share their reduction.
+// selected.  sin and cos of one argument share their reduction.  A float32 of which is known that
+// it is not large (float_range.h) is reduced in float64 by two parts of pi/2.
 
 namespace tiny {
 
@@ -150,6 +152,21 @@ ReducedFloat32 reduce_float32(const FloatCode& k, UOp a) {
   return {k.times(turns, kHalfPi64[0]), k.as_bits(n.shifted)};
 }
 
+// n < 2^20: the first difference is a multiple of 2^-52 below 1, so exact, and what the second part
+// lacks of pi/2, n * 2^-107, is far below an ulp of the least remainder, 2^-30.
+constexpr double kNearFloat32 = 0x1p20;
+
+ReducedFloat32 reduce_near_float32(const FloatCode& k, const UOp& a) {
+  const FloatCode::Whole n = k.nearest_multiple(a, kTwoOverPi);
+  const UOp first = k.fma(n.value, -kHalfPi64[0], a);
+  return {k.fma(n.value, -kHalfPi64[1], first), k.as_bits(n.shifted)};
+}
+
+bool is_near(const UOp& x) {
+  const auto range = range_of_float(x);
+  return range && range->lo >= -kNearFloat32 && range->hi <= kNearFloat32;
+}
+
 // `even` in the even quadrants, else `odd`, with the quadrant's sign.
 UOp of_quadrant(const FloatCode& k, const UOp& quadrant, const UOp& even, const UOp& odd) {
   const UOp is_odd = equal(elementwise(Op::And, {quadrant, k.bits(1)}), k.bits(1));
@@ -165,8 +182,8 @@ UOp sin_of_turned64(const FloatCode& k, const UOp& a, int64_t turn) {
                      cos_of(k, reduced.r, z));
 }
 
-UOp sin_of_turned32(const FloatCode& k, const UOp& a, int64_t turn) {
-  const auto [r, quadrant] = reduce_float32(k, a);
+UOp sin_of_turned32(const FloatCode& k, const UOp& a, int64_t turn, bool near) {
+  const auto [r, quadrant] = near ? reduce_near_float32(k, a) : reduce_float32(k, a);
   const UOp z = r * r;
   const UOp sine = fma(r * z, k.polynomial(z, kSin32), r);
   const UOp cosine = fma(z * z, k.polynomial(z, kCos32), k.fma(z, -0.5, 1));
@@ -179,7 +196,7 @@ UOp in_steps(const UOp& x, bool is_cos) {
   const FloatCode k(wide);
   const UOp a = elementwise(Op::Abs, {wide});
   const int64_t turn = is_cos ? 1 : 0;
-  const UOp y = is_double ? sin_of_turned64(k, a, turn) : sin_of_turned32(k, a, turn);
+  const UOp y = is_double ? sin_of_turned64(k, a, turn) : sin_of_turned32(k, a, turn, is_near(x));
   const UOp result = is_cos ? y : k.flip_sign(y, k.as_bits(wide));
   return is_double ? result : cast(result, kFloat32);
 }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <random>
@@ -442,6 +443,29 @@ TEST(Decompositions, RootsShareWhatTheyHaveInCommon) {
   const std::vector<UOp> both = decompose(roots);
   const size_t one = topological({&both[0], 1}).size();
   EXPECT_LT(topological(both).size(), one + 20);
+}
+
+// A word's value times `scale`: what is known not to be large takes fewer steps.
+TEST(Decompositions, OfNearArgumentsAreAsAccurate) {
+  for (const Op op : {Op::Sin, Op::Cos}) {
+    for (const double scale : {6.2831853 / 65536, 1.0, 15.5}) {
+      Graph g;
+      const UOp word = g.make(Op::Buffer, {}, int64_t{0}, kInt16);
+      const UOp x = cast(word, kFloat32) * g.constant(kFloat32, scale);
+      const UOp steps = decompose(g.make(op, {x}));
+      const UOp words[] = {word};
+      Evaluator argument(x, words), value(steps, words);
+      double worst = 0;
+      for (uint64_t bits = 0; bits < 65536; ++bits) {
+        const std::vector<uint64_t> in{bits};
+        const double at = double_of(kFloat32, argument(in));
+        const double got = double_of(kFloat32, value(in));
+        worst = std::max(worst, ulp_error(kFloat32, got, op == Op::Sin ? sinl(at) : cosl(at)));
+      }
+      EXPECT_LE(worst, 0.55) << info(op).name << " of " << scale;
+      EXPECT_LT(3 * value.size(), 2 * Decomposed(op, kFloat32).steps());
+    }
+  }
 }
 
 TEST(Decompositions, BoolRulesHold) {

@@ -33,6 +33,21 @@ TEST_F(FloatRanges, BytesHaveThoseOfTheirValues) {
   EXPECT_LT(shares->hi, 1.01);
 }
 
+TEST_F(FloatRanges, BitsHaveThoseOfTheirFloats) {
+  const auto bits = [&](uint64_t value) { return graph_.constant_bits(kUInt32, value); };
+  const auto float_of = [&](const UOp& word) {
+    return graph_.make(Op::Bitcast, {word}, {}, kFloat32);
+  };
+  const UOp drawn = make(Op::Shr, {input(kUInt32), bits(9)});
+  const auto range = range_of_float(float_of(make(Op::Or, {drawn, bits(0x3F800000)})));
+  ASSERT_TRUE(range);
+  EXPECT_NEAR(range->lo, 1, 1e-3);
+  EXPECT_NEAR(range->hi, 2, 1e-3);
+  EXPECT_FALSE(range_of_float(float_of(input(kUInt32))));
+  EXPECT_FALSE(range_of_float(float_of(input(kInt32))));
+  EXPECT_FALSE(range_of_float(float_of(make(Op::Or, {drawn, bits(0x7F800000)}))));
+}
+
 TEST_F(FloatRanges, WhatMayBeNoNumberHasNone) {
   const UOp x = input(kFloat32), byte = cast(input(kUInt8), kFloat32);
   EXPECT_FALSE(range_of_float(x));

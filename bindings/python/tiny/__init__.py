@@ -32,7 +32,7 @@ from . import dtypes, _values, _random, _movement, _functions, _indexing, _train
 from ._together import allgather, allreduce  # noqa: E402,F401  while TinyJit captures, too
 from . import _sharding, _variables  # noqa: E402,F401  Tensor.shard, Variable
 from . import _elementwise, _arrangement, _running, _places, _matrices  # noqa: E402,F401
-from . import _decompositions, _hashing, _operations, _resizing  # noqa: E402,F401
+from . import _decompositions, _hashing, _operations, _pictures, _resizing  # noqa: E402,F401
 from . import _axes, _reductions, _special, _selection, _synonyms  # noqa: E402,F401  NumPy's and PyTorch's names
 from . import _inside, _screens  # noqa: E402,F401  Tensor.uop; DEBUG while a program runs
 

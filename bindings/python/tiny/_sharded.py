@@ -628,7 +628,7 @@ _KINDS = {
     _reduced: "sum mean max min prod any all reduce_max reduce_min argmax argmin logsumexp",
     _product: "matmul dot __matmul__",
     _batched: "conv2d conv_transpose2d conv conv_transpose max_pool2d avg_pool2d max_pool avg_pool batch_norm batchnorm "
-              "group_norm instance_norm interpolate",
+              "group_norm instance_norm interpolate pixel_shuffle pixel_unshuffle",
     _attended: "scaled_dot_product_attention",
     _dropped: "dropout",
     _gathered: "gather",
