@@ -200,15 +200,18 @@ class Estimator {
       const double registers = full * static_cast<double>(std::abs(stride));
       const double parts = walk_.units(lanes, dtype) * static_cast<double>(std::abs(stride));
       at(Resource::Loads) += n * (parts * kLoaded + registers * (kLoadedAcross - kLoaded));
-      at(Resource::Arithmetic) += n * (parts - walk_.units(lanes, dtype)) * kPermuted;
+      at(Resource::Arithmetic) +=
+          n * (parts - walk_.units(lanes, dtype)) * walk_.machine.move_cycles;
       at(Resource::Issue) += n * registers * 2;
       mask_lanes(a, times(nest, v) / made * registers);
       repeat(v, 2 * registers);
     } else {
       const bool is_opaque = stride == kOpaqueStride;
+      const double gathered = walk_.machine.gather_cycles;
+      const double inserted = kInsertMoves * walk_.machine.move_cycles;
       at(Resource::Loads) += n * lanes * kLoaded;
-      at(Resource::Arithmetic) += n * lanes * (is_opaque ? kGatheredLane : kInsertedLane);
-      at(Resource::Issue) += n * lanes * (is_opaque ? kGatherIssued : kInsertIssued);
+      at(Resource::Arithmetic) += n * lanes * (is_opaque ? gathered : inserted);
+      at(Resource::Issue) += n * lanes * (is_opaque ? kGatherIssued * gathered : kInsertIssued);
       repeat(v, 2 * lanes);
     }
     nest.touched.push_back(&a);
@@ -264,7 +267,7 @@ class Estimator {
     } else if (weaves(walk_.machine) && dtype.bytes() == kWovenBytes &&
                are_woven(static_cast<int64_t>(rows), static_cast<int64_t>(lanes), stride)) {
       at(Resource::Stores) += n * parts * kStored;
-      at(Resource::Arithmetic) += n * parts * (rows - 1) * kPermuted;
+      at(Resource::Arithmetic) += n * parts * (rows - 1) * walk_.machine.move_cycles;
       at(Resource::Issue) += n * full * rows;
     } else {
       // What is left of rows that fill squares fills a lower one; few are stored lane by lane.
@@ -278,7 +281,8 @@ class Estimator {
       const double moved =
           n / rows * (whole * moves(most, lanes, full) + (is_last ? moves(rest, lanes, full) : 0));
       at(Resource::Stores) += (squares + apart) * lanes * kStored;
-      at(Resource::Arithmetic) += moved * kTurned * parts / full + apart * lanes * kExtractedLane;
+      at(Resource::Arithmetic) +=
+          moved * walk_.machine.move_cycles * parts / full + apart * lanes * kExtractedLane;
       at(Resource::Issue) += (squares * lanes + moved + apart * lanes * 2);
     }
   }

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "cost/processors.h"
 #include "tensor/activation.h"
 #include "tensor/elementwise.h"
 #include "tensor/indexing.h"
@@ -43,6 +44,25 @@ TEST_F(ChoiceTest, WhatIsReadByACheckedIndexHasLanes) {
   const Kernel kernel = prepare_kernel(schedule.kernels.front().kernel, target);
   const std::string list = to_text(choose_options(kernel, target));
   EXPECT_TRUE(has_options(list, {"TILE r1 64", "TILE r2 16", "VEC r3"})) << list;
+}
+
+// Columns that are looked up, of rows that are too: a processor that gathers lanes faster than it
+// moves them has lanes along the rows; another along what is read by steps.
+TEST_F(ChoiceTest, LanesAreGatheredWhereMovingThemTakesLonger) {
+  const auto list = [&](const char* processor) {
+    Machine machine = avx512_machine();
+    imitate(*find_processor(processor), machine);
+    const Tensor x = make_placeholder(context_, kFloat32, {2, 16, 52, 18});
+    const Tensor rows = make_placeholder(context_, kInt64, {40});
+    const Tensor columns = make_placeholder(context_, kInt64, {5});
+    const Tensor found = gather(gather(x, rows, 0), columns, 3);
+    const UOp stored = context_->graph().make(Op::Contiguous, {found.node()});
+    const Schedule schedule = make_schedule({&stored, 1}, machine);
+    return to_text(
+        choose_options(prepare_kernel(schedule.kernels.front().kernel, machine), machine));
+  };
+  EXPECT_TRUE(has_options(list("zen5"), {"TILE r1 16", "VEC r4", "UPCAST r3"})) << list("zen5");
+  EXPECT_TRUE(has_options(list("emeraldrapids"), {"TILE r0 8", "VEC r4"})) << list("emeraldrapids");
 }
 
 // Each lane reads a line of its own: it is walked to its end before other lines are read.
