@@ -38,6 +38,8 @@ struct Rates {
   double fma_rate = 132e9;                // multiply-adds of float32 a second, of all lanes
   int32_t unit_bytes = 64;                // of a vector that a unit computes in a cycle
   int32_t issued = 6;                     // instructions a cycle, of most wide cores
+  double move_cycles = 0.5;     // of a unit's width whose lanes are moved between registers
+  double gather_cycles = 1.25;  // of each lane that is loaded at an index of its own
   // A kernel that stores more than this in one buffer does so past the caches; 0: none does.
   int64_t bypass_bytes = 0;
   GroupRates of_groups{};

@@ -8,8 +8,12 @@ constexpr int32_t kWideBytes = 64;  // of the vectors that a processor's own rat
 
 // Measured on one thread with loops of each kind alone: multiply-adds on registers, sums of values
 // that each level holds, a copy of what none holds.  Instructions a cycle are what is renamed
-// (Agner Fog, The microarchitecture of Intel, AMD and VIA CPUs).  A launch is what lies between two
-// kernels of one run; a serial one is the overhead per kernel that `tiny bench --profile` prints.
+// (Agner Fog, The microarchitecture of Intel, AMD and VIA CPUs).  Lanes that are moved and gathered
+// are so many instructions in a row with registers of their own: on an Emerald Rapids, 2026-11-30,
+// `vpermt2ps` and `vunpcklps` one a cycle in either width, `vgatherqps` of eight lanes 3 cycles,
+// of five of them as many; where nothing is said, as the default of Rates (Zen 5).  A launch is
+// what lies between two kernels of one run; a serial one is the overhead per kernel that `tiny
+// bench --profile` prints.
 constexpr Processor kProcessors[] = {
     {.name = "zen5",
      .vendor = "AuthenticAMD",
@@ -64,6 +68,8 @@ constexpr Processor kProcessors[] = {
                .memory_bandwidth = 15e9,
                .fma_rate = 86e9,
                .issued = 6,
+               .move_cycles = 1,
+               .gather_cycles = 0.4,
                .bypass_bytes = 260 << 20},
      .fma_rate_avx2 = 44e9},
     {.name = "skylake",

@@ -206,7 +206,7 @@ std::string machine_key(const Machine& machine) {
   const auto& [name, isa, vector_bytes, vector_registers, dots, l1_bytes, l2_bytes, l3_bytes, cores,
                most, scales, group, arena, without_vectors] = static_cast<const Target&>(machine);
   const auto& [launch_seconds, serial_launch_seconds, l2_bandwidth, l3_bandwidth, memory_bandwidth,
-               fma_rate, unit_bytes, issued, bypass_bytes, of_groups] =
+               fma_rate, unit_bytes, issued, move_cycles, gather_cycles, bypass_bytes, of_groups] =
       static_cast<const Rates&>(machine);
   ByteWriter out;
   out.text(name).number(isa).number(vector_bytes).number(vector_registers).number(dots);
@@ -220,6 +220,8 @@ std::string machine_key(const Machine& machine) {
   out.number(fma_rate)
       .number(unit_bytes)
       .number(issued)
+      .number(move_cycles)
+      .number(gather_cycles)
       .number(inputs)
       .number(ops)
       .number(linear_ops);

@@ -238,6 +238,24 @@ TEST_F(EstimateTest, StagesAreFilledByTurnedSquares) {
   EXPECT_LT(of(product, turned)[Resource::Stores], 0.5 * of(product, apart)[Resource::Stores]);
 }
 
+// Lanes that are moved between registers, and those that are gathered, take what they do on the
+// processor.
+TEST_F(EstimateTest, MovedAndGatheredLanesHaveTheProcessorsPrice) {
+  const Kernel turned = kernel_of(permute(input({256, 256}), {1, 0}));
+  const Kernel looked_up = kernel_of(gather(input({64, 512}), input({512}, kInt64), 1));
+  const auto arithmetic = [&](const Kernel& kernel, std::string_view list) {
+    return of(kernel, list)[Resource::Arithmetic];
+  };
+  const char* squares = "TILE r1 16; TILE r0 16; VEC r3; UPCAST r2";
+  const char* lanes = "TILE r1 8; VEC r2";
+  const double moved = arithmetic(turned, squares), gathered = arithmetic(looked_up, lanes);
+  target_.move_cycles *= 2;
+  EXPECT_NEAR(arithmetic(turned, squares), 2 * moved, 1e-3 * moved);
+  EXPECT_EQ(arithmetic(looked_up, lanes), gathered);
+  target_.gather_cycles /= 2;
+  EXPECT_LT(arithmetic(looked_up, lanes), 0.8 * gathered);
+}
+
 // Code for the last tile has only the steps that are within the range: it takes as long as these.
 TEST_F(EstimateTest, TheLastTileTakesWhatIsLeftOfIt) {
   const auto arithmetic = [&](int64_t rows, int64_t columns, std::string_view list) {
