@@ -368,9 +368,12 @@ class Estimator {
       at(Resource::Arithmetic) += pieces * kMultiplied;
     }
     if (own & walk_.lanes) {
-      const double results = outside * walk_.product(u.free & walk_.unrolled);
-      at(Resource::Arithmetic) += results * kFoldedLanes * kMultiplied;
-      at(Resource::Issue) += results * kFoldedLanes;
+      const Op op = u.node.reduce_arg().op;
+      const bool is_extreme = (op == Op::Max || op == Op::Min) && dtype.is_float();
+      const double combined = is_extreme ? kExtreme : 1;
+      const double folds = outside * walk_.product(u.free & walk_.unrolled) * kFolds;
+      at(Resource::Arithmetic) += folds * (1 + combined) * kMultiplied;
+      at(Resource::Issue) += folds * (1 + combined);
     }
   }
 

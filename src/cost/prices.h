@@ -33,7 +33,9 @@ inline constexpr double kLatency = 4;       // of an addition, for the next one 
 inline constexpr double kLookedUp = 120;  // of eight lanes, for the next lookup, whose index it is
 // In tables larger than L2 (12 in a row of forests, Zen 5).
 inline constexpr double kLookedUpFar = 260;
-inline constexpr double kFoldedLanes = 8;  // lanes added up
+inline constexpr double kFolds = 4;  // halves of a vector that are moved onto the other
+// Operations that take the greater or lesser of two floats, a NaN if one is (render/x86).
+inline constexpr double kExtreme = 3;
 inline constexpr double kLoopTurn = 1;     // a turn of a loop: a branch that is taken, and counters
 inline constexpr double kLoopEntered = 6;  // a loop begins and ends: the branch is foreseen mostly
 inline constexpr double kAhead = 300;      // instructions that are looked ahead

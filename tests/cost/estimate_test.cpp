@@ -256,6 +256,18 @@ TEST_F(EstimateTest, MovedAndGatheredLanesHaveTheProcessorsPrice) {
   EXPECT_LT(arithmetic(looked_up, lanes), 0.8 * gathered);
 }
 
+// A sum's lanes are added up in halves of a vector; of the greatest each half is compared, too, for
+// a NaN stays: three operations for one.
+TEST_F(EstimateTest, LanesOfTheGreatestTakeLongerToFold) {
+  constexpr int64_t kRows = 4096, kHalves = 4;
+  const auto taken = [&](Op op, Resource resource) {
+    const Kernel rows = kernel_of(reduce_as_is(input({kRows, 16}), op, {1}, false));
+    return of(rows, "VEC r1")[resource];
+  };
+  EXPECT_GE(taken(Op::Max, Resource::Issue) - taken(Op::Add, Resource::Issue), kRows * kHalves * 2);
+  EXPECT_GT(taken(Op::Max, Resource::Arithmetic), 1.3 * taken(Op::Add, Resource::Arithmetic));
+}
+
 // Code for the last tile has only the steps that are within the range: it takes as long as these.
 TEST_F(EstimateTest, TheLastTileTakesWhatIsLeftOfIt) {
   const auto arithmetic = [&](int64_t rows, int64_t columns, std::string_view list) {
