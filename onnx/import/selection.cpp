@@ -10,6 +10,8 @@
 #include "tensor/indexing.h"
 #include "tensor/joining.h"
 #include "tensor/movement.h"
+#include "tensor/reduce.h"
+#include "tensor/scan.h"
 #include "tensor/scatter.h"
 #include "tensor/unique.h"
 
@@ -134,12 +136,51 @@ Tensors import_contributed_unique(Call& c) {
   return {made[0], made[2], made[3]};
 }
 
+// ---- Tokens of sequences of several lengths, without what fills the shorter ones up.
+
+// Tokens [batch, steps, size] and how many of each sequence count: these in one row after the
+// other, the places of all (first of those that count), where each sequence begins, and the length
+// of the longest.
+Tensors import_remove_padding(Call& c) {
+  const Tensor& x = c.in(0);
+  c.check(x.rank() == 3 && c.in(1).rank() == 1, "it takes [batch, steps, size] and [batch]; got ",
+          x.shape(), " and ", c.in(1).shape());
+  const tiny::Dim batch = x.shape()[0], steps = x.shape()[1], all = batch * steps;
+  const Tensor lengths = cast(c.in(1), kInt64);
+  const Tensor step = reshape(arange(c.context(), kInt64, steps), {1, steps});
+  const Tensor counts = flatten(less(step, reshape(lengths, {batch, 1})));
+  const Chosen tokens = chosen_places(counts), others = chosen_places(invert(counts));
+  const Tensor place = arange(c.context(), kInt64, all);
+  const Tensor behind = maximum(place - tokens.count, number_int(c, 0));
+  const Tensor offsets =
+      where(less(place, tokens.count), tokens.places, gather(others.places, behind, 0));
+  const Tensor ends = concat(std::vector{full(c.context(), kInt64, {1}, 0), cumsum(lengths, 0)}, 0);
+  const Tensor rows = reshape(x, {all, x.shape()[2]});
+  return {gather(rows, counted_places(c, counts), 0),
+          cast(reshape(offsets, {batch, steps}), kInt32), cast(ends, kInt32),
+          cast(reshape(max(lengths, {0}), {1}), kInt32)};
+}
+
+// The same backwards: zeros where no token is.
+Tensors import_restore_padding(Call& c) {
+  const Tensor &x = c.in(0), &offsets = c.in(1);
+  c.check(x.rank() == 2 && offsets.rank() == 2, "it takes [tokens, size] and [batch, steps]; got ",
+          x.shape(), " and ", offsets.shape());
+  const tiny::Dim batch = offsets.shape()[0], steps = offsets.shape()[1], size = x.shape()[1];
+  const Tensor places = shrink(flatten(cast(offsets, kInt64)), {0}, {x.shape()[0]});
+  const Tensor zeros = full(c.context(), x.dtype(), {batch * steps, size}, 0);
+  const Tensor rows = scatter_nd(zeros, unsqueeze(places, {1}), x);
+  return {reshape(rows, {batch, steps, size})};
+}
+
 constexpr int64_t kNow = kNewestOpset;
 
 // clang-format off
 constexpr Row kRows[] = {
     {"Compress",          9,  kNow, import_compress},
     {"NonZero",           9,  kNow, import_non_zero},
+    {"RemovePadding",     1,  1,    import_remove_padding, 0, nullptr, kContributed},
+    {"RestorePadding",    1,  1,    import_restore_padding, 0, nullptr, kContributed},
     {"Unique",            11, kNow, import_unique},
     {"Unique",            1,  1,    import_contributed_unique, 0, nullptr, kContributed},
 };

@@ -168,4 +168,16 @@ def sizes_of_data():
         yield Case(f"Range_by_one_{kind.__name__}", "Range", of)
 
 
-CASES = (pictures, normalizations, sums, spectra, matrices, distances, sizes_of_data)
+def paddings():
+    """Which have kernels on a GPU alone: the reference is NumPy's."""
+    x, lengths = floats(1, 3, 5, 4), np.int32([2, 5, 1])
+    counts = (np.arange(5) < lengths[:, None]).ravel()
+    order = np.argsort(~counts, kind="stable").astype(np.int32).reshape(3, 5)
+    tokens = x.reshape(15, 4)[counts]
+    yield Case("RemovePadding", "RemovePadding", {"x": x, "lengths": lengths}, 4,
+               wanted={"y0": tokens, "y1": order, "y2": np.int32([0, 2, 7, 8]), "y3": np.int32([5])})
+    whole = np.where(counts[:, None], x.reshape(15, 4), 0).reshape(3, 5, 4)
+    yield Case("RestorePadding", "RestorePadding", {"x": tokens, "offsets": order}, wanted={"y0": whole})
+
+
+CASES = (pictures, normalizations, sums, spectra, matrices, distances, sizes_of_data, paddings)

@@ -19,7 +19,8 @@ except ImportError as missing:
 DOCUMENT = pathlib.Path(__file__).resolve().parents[2] / "docs/ONNX.md"
 # The newest version of each operator set that the package knows.
 NEWEST = {"": defs.onnx_opset_version(), "ai.onnx.ml": 5, "ai.onnx.preview": 1, "ai.onnx.preview.training": 1}
-SIZES = "the data decides the size of the result"
+STEPS = "an algorithm of single steps, whose path the data decides"
+BLOCKS = "how its blocks are packed is published nowhere, and onnxruntime has no kernel"
 # (domain, operator): the versions that have no row, and why.
 WITHOUT = {
 }  # fmt: skip
@@ -33,7 +34,7 @@ CONTRIBUTED = {
     "AttnLSTM": OLD, "BifurcationDetector": SEARCH, "BitmaskBiasDropout": "training",
     "BitmaskDropout": "training", "BranchwiseRMSNorm": NEW, "CausalConvWithState": NEW,
     "ConvTransposeWithDynamicPads": OLD, "DecoderAttention": OLD, "DecoderMaskedSelfAttention": DEVICE,
-    "DequantizeBFP": OLD, "DequantizeWithOrder": DEVICE, "DynamicSparseAttention": CACHE, "DynamicTimeWarping": SIZES,
+    "DequantizeBFP": BLOCKS, "DequantizeWithOrder": DEVICE, "DynamicSparseAttention": CACHE, "DynamicTimeWarping": STEPS,
     "EPContext": "holds what another engine compiled", "EngramGate": NEW, "GatedAdd": NEW, "GatedDeltaNet": NEW,
     "GatedRMSNorm": NEW, "GatedRelativePositionBias": DEVICE, "GemmFloat8": DEVICE, "GemmaRotaryEmbedding": DEVICE,
     "HyperConnectionPostMix": NEW, "HyperConnectionPreMix": NEW, "LinearAttention": NEW,
@@ -42,8 +43,8 @@ CONTRIBUTED = {
     "MatMulNBitsMlp": NEW, "MatMulNBitsQkv": NEW, "MaxpoolWithMask": OLD, "MoE": ROUTED, "MurmurHash3": OLD,
     "NGramHashMapping": NEW, "PackedSparseAttentionIndexer": NEW, "PagedAttention": CACHE, "QMoE": ROUTED,
     "QOrderedAttention": DEVICE, "QOrderedGelu": DEVICE, "QOrderedLayerNormalization": DEVICE,
-    "QOrderedLongformerAttention": DEVICE, "QOrderedMatMul": DEVICE, "QuantizeBFP": OLD, "QuantizeWithOrder": DEVICE,
-    "RemovePadding": SIZES, "RestorePadding": SIZES, "SampleOp": OLD, "Sampling": SEARCH,
+    "QOrderedLongformerAttention": DEVICE, "QOrderedMatMul": DEVICE, "QuantizeBFP": BLOCKS, "QuantizeWithOrder": DEVICE,
+    "SampleOp": OLD, "Sampling": SEARCH,
     "ScaledSiLU": NEW, "Snpe": "holds what another engine compiled", "SparseAttention": CACHE,
     "SparseAttentionIndexer": NEW, "SparsePagedAttention": CACHE, "SparseToDenseMatMul": "there are no sparse tensors",
     "TorchEmbedding": OLD, "VarlenCausalConvWithState": NEW,

@@ -16,7 +16,7 @@ try:
     import onnxruntime
     import tiny
     from hypothesis import strategies as st
-    from onnx import helper, numpy_helper
+    from onnx import TensorProto, helper, numpy_helper
 except ImportError as missing:
     print(f"skipped: this interpreter lacks {missing.name}; scripts/setup.sh makes one that has it")
     sys.exit(77)
@@ -455,13 +455,42 @@ def a_branch_of_another_rank_is_an_error_of_a_program_for_both():
         raise AssertionError("no error")
 
 
+def padding_is_taken_away_and_put_back():
+    """Around attention over tokens of all sequences in one row, of which onnxruntime has no kernels here."""
+    rng = np.random.default_rng(7)
+    size, heads = 8, 2
+    w, b = (rng.standard_normal(shape).astype(np.float32) for shape in ((size, 3 * size), 3 * size))
+    own = {"domain": "com.microsoft"}
+    nodes = [helper.make_node("RemovePadding", ["x", "n"], ["tokens", "places", "ends", "most"], **own),
+             helper.make_node("PackedAttention", ["tokens", "w", "b", "places", "ends"], ["a"], num_heads=heads, **own),
+             helper.make_node("RestorePadding", ["a", "places"], ["y"], **own)]  # fmt: skip
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", FLOAT, ["batch", "steps", size]),
+                                           helper.make_tensor_value_info("n", TensorProto.INT32, ["batch"])],
+                              [helper.make_tensor_value_info("y", FLOAT, None)],
+                              [numpy_helper.from_array(w, "w"), numpy_helper.from_array(b, "b")])  # fmt: skip
+    sets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    model = helper.make_model(graph, opset_imports=sets, ir_version=8).SerializeToString()
+    for context in CONTEXTS:
+        loaded = tiny.Model.load(context, model)
+        for batch, steps in ((3, 5), (2, 7), (3, 5), (1, 1)):
+            x = rng.standard_normal((batch, steps, size)).astype(np.float32)
+            lengths = rng.integers(1, steps + 1, batch).astype(np.int32)
+            want = np.zeros_like(x)
+            for i, n in enumerate(lengths):
+                q, k, v = np.split(x[i, :n] @ w + b, 3, axis=-1)
+                for h in np.split(np.arange(size), heads):
+                    scores = np.exp(q[:, h] @ k[:, h].T / np.sqrt(len(h)))
+                    want[i, :n, h] = (scores / scores.sum(-1, keepdims=True) @ v[:, h]).T
+            np.testing.assert_allclose(loaded.run([x, lengths])[0].numpy(), want, 1e-4, 1e-4)
+
+
 TESTS = (non_zero_and_what_follows, a_number_has_no_coordinates, compress_along_axes, unique_rows, boxes_that_overlap,
          boxes_of_which_few_are_looked_at, boxes_among_those_that_were_found, how_many_boxes_is_an_input, one_size_decides_the_next,
          many_are_found_among_many_that_were_found, how_much_was_found_is_an_output, a_range_counts_what_was_found,
          what_was_found_is_reshaped_to_sizes_of_its_own, the_best_of_what_was_found, how_many_are_the_best_is_what_data_says,
          branches_that_find_sizes, places_that_a_branch_not_taken_would_read, branches_of_other_sizes, running_sums_of_what_was_found,
          windows_pads_and_places_over_what_was_found, steps_over_what_was_found, unique_rows_of_what_was_found, loops_that_collect_until_they_end,
-         loops_that_collect_until_data_ends_them,
+         loops_that_collect_until_data_ends_them, padding_is_taken_away_and_put_back,
          loops_whose_rounds_differ_in_size, loops_without_rounds, a_branch_of_another_rank_is_an_error_of_a_program_for_both)  # fmt: skip
 
 if __name__ == "__main__":
