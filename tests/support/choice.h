@@ -14,7 +14,7 @@
 #include "engine/compile.h"
 #include "schedule/schedule.h"
 #include "shape/shape.h"
-#include "tensor/activation.h"
+#include "tensor/elementwise.h"
 #include "tensor/movement.h"
 #include "tensor/program.h"
 #include "tensor/window.h"
