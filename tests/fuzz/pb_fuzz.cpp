@@ -13,8 +13,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         parse_tensor_pb(SharedBytes::copy(tensor_pb_bytes(tensor, read.name)), limits);
     // A type that the engine has not comes back as its carrier.
     const TensorTypeInfo& type = *tensor_type(read.type);
-    const int32_t written = is_narrow(type) ? tensor_type_of_dtype(tensor.dtype) : read.type;
-    if (again.type != written || again.dims != read.dims || again.name != read.name ||
+    const int32_t written = is_carried(type) ? tensor_type_of_dtype(tensor.dtype) : read.type;
+    if (again.type != written || again.dims != tensor.shape || again.name != read.name ||
         again.bytes.text() != tensor.bytes.text())
       __builtin_trap();
   } catch (const Error& e) {
