@@ -17,15 +17,10 @@
 
 namespace tiny::onnx {
 
-namespace {
-
-// The first `count` elements of as many: that there are no more no size tells.
 Tensor first_elements(const Tensor& x, const tiny::Dim& count) {
   const tiny::Dim n = x.shape()[0], most = upper_bound(n);
   return shrink(pad(x, {0}, {most - n}), {0}, {count});
 }
-
-}  // namespace
 
 Tensor counted_places(Call& c, const Tensor& mask) {
   const Chosen chosen = chosen_places(mask);

@@ -47,6 +47,7 @@ std::span<const std::span<const Row>> tables() {
       contributed_attention_rows(),
       contributed_quantized_rows(),
       contributed_layout_rows(),
+      contributed_expert_rows(),
       search_rows(),
   };
   return all;

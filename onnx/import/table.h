@@ -88,6 +88,7 @@ std::span<const Row> contributed_rows();
 std::span<const Row> contributed_attention_rows();
 std::span<const Row> contributed_quantized_rows();
 std::span<const Row> contributed_layout_rows();
+std::span<const Row> contributed_expert_rows();
 std::span<const Row> search_rows();
 
 }  // namespace tiny::onnx

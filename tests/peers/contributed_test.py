@@ -18,6 +18,7 @@ try:
     import numpy as np
     import onnxruntime
     import contributed_attention
+    import contributed_experts
     import contributed_layout
     import contributed_quantized
     from case_folder import save_case
@@ -120,7 +121,7 @@ def quantised_lstm():
 
 
 CASES = (activations, normalizations, products, quantised_products, quantised_lstm, *contributed_attention.CASES,
-         *contributed_quantized.CASES, *contributed_layout.CASES)  # fmt: skip
+         *contributed_quantized.CASES, *contributed_layout.CASES, *contributed_experts.CASES)  # fmt: skip
 
 
 def wanted_of(case):

@@ -27,7 +27,6 @@ WITHOUT = {
 DEVICE = "has kernels on devices other than the processor alone, whose layouts it is about"
 SEARCH = "a search, whose lengths the data decides"
 CACHE = "a cache in pages or windows, which is changed in place"
-ROUTED = "data decides which weights are used"
 NEW = "too new for a published exporter to write"
 OLD = "no published exporter writes it"
 CONTRIBUTED = {
@@ -40,9 +39,8 @@ CONTRIBUTED = {
     "HyperConnectionPostMix": NEW, "HyperConnectionPreMix": NEW, "LinearAttention": NEW,
     "LinearAttentionGate": NEW, "LongformerAttention": DEVICE, "MRotaryEmbedding": NEW,
     "MatMulBlockQuantizedFp4Weight": NEW, "MatMulBlockQuantizedFp8Weight": NEW, "MatMulFpQ4": OLD,
-    "MatMulNBitsMlp": NEW, "MatMulNBitsQkv": NEW, "MaxpoolWithMask": OLD, "MoE": ROUTED, "MurmurHash3": OLD,
-    "NGramHashMapping": NEW, "PackedSparseAttentionIndexer": NEW, "PagedAttention": CACHE, "QMoE": ROUTED,
-    "QOrderedAttention": DEVICE, "QOrderedGelu": DEVICE, "QOrderedLayerNormalization": DEVICE,
+    "MatMulNBitsMlp": NEW, "MatMulNBitsQkv": NEW, "MaxpoolWithMask": OLD, "MurmurHash3": OLD,
+    "NGramHashMapping": NEW, "PackedSparseAttentionIndexer": NEW, "PagedAttention": CACHE, "QOrderedAttention": DEVICE, "QOrderedGelu": DEVICE, "QOrderedLayerNormalization": DEVICE,
     "QOrderedLongformerAttention": DEVICE, "QOrderedMatMul": DEVICE, "QuantizeBFP": BLOCKS, "QuantizeWithOrder": DEVICE,
     "SampleOp": OLD, "Sampling": SEARCH,
     "ScaledSiLU": NEW, "Snpe": "holds what another engine compiled", "SparseAttention": CACHE,

@@ -60,6 +60,10 @@ const UOp& Conditions::slack(const UOp& comparison) {
 
 // That an index is not negative, and below its axis's size.
 void Conditions::add_range_condition(const UOp& index, const UOp& size, std::vector<UOp>& to) {
+  // A quotient is where what it is of lies below as many times its size, and lanes of that need no
+  // division.
+  if (index.op() == Op::FloorDiv && index.src(1).is_const() && index.src(1).const_int() > 0)
+    return add_range_condition(UOp(index.src(0)), mul(size, index.src(1).const_int()), to);
   // Mostly the bounds say it, and nothing need be made.
   const Interval range = prover_.bounds_of(index);
   if (range.lo < 0 && !prover_.holds_by_sizes(index)) add_once(index, to);

@@ -12,6 +12,7 @@
 #include "schedule/schedule.h"
 #include "tensor/elementwise.h"
 #include "tensor/indexing.h"
+#include "tensor/matmul.h"
 #include "tensor/movement.h"
 #include "tensor/reduce.h"
 #include "tensor/scatter.h"
@@ -49,6 +50,19 @@ Tensor scattered(const Ref<Context>& context) {
   return scatter_elements(floats(context, {30, 64}), input(context, kInt64, {20, 64}),
                           floats(context, {20, 64}), 0, Fold::Add);
 }
+// Rows of 60 out of 5 times 48: where tiles of 16 end beyond them a row is none of the 5.
+Tensor rows_of_joined(const Tensor& columns) {
+  return reshape(permute(columns, {0, 2, 1}), to_shape({4, 60, 24}));
+}
+Tensor multiplied_rows(const Ref<Context>& context) {
+  return matmul(rows_of_joined(floats(context, {5, 24, 48})), floats(context, {24, 20}));
+}
+// The same of sums over two of six, where a condition on a row is no condition on a quotient alone.
+Tensor multiplied_sums(const Ref<Context>& context) {
+  const Tensor x = floats(context, {6, 24, 48});
+  return matmul(rows_of_joined(add(slice_axis(x, 0, 0, 5), slice_axis(x, 0, 1, 6))),
+                floats(context, {24, 20}));
+}
 using Maker = Tensor (*)(const Ref<Context>&);
 
 // The type that is too wide in the program; "" if none is.
@@ -81,7 +95,8 @@ std::vector<Option> lanes_over(const Kernel& kernel, const KernelRange& r, int64
 }
 
 TEST(Lanes, FitRegistersWhereverOptionsPutThem) {
-  for (const Maker make : {gathered, gathered_rows, gathered_by_bytes, taken, summed, scattered})
+  for (const Maker make : {gathered, gathered_rows, gathered_by_bytes, taken, summed, scattered,
+                           multiplied_rows, multiplied_sums})
     for (const Machine& target : {avx512_machine(), avx2_machine()}) {
       const Ref<Context> context = testing::planning_context();
       const UOp stored = context->graph().make(Op::Contiguous, {make(context).node()});
