@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/checked.h"
+#include "codegen/choose/far_columns.h"
 #include "codegen/choose/lanes.h"
 #include "codegen/choose/packed_panel.h"
 #include "codegen/choose/shared_values.h"
@@ -41,8 +42,6 @@ constexpr int64_t kProductsMax = 256;
 constexpr int64_t kFoldedRows = 4;        // rows of sums whose lanes are folded,
 constexpr int64_t kFoldedRowVectors = 2;  // with so many vectors of each
 constexpr int64_t kApartLanes = 32;       // of a tile whose lanes are stored apart: a line for each
-constexpr double kPartOfSecond = 0.75;    // level of cache, for rows that all columns meet
-constexpr double kColumnsHeld = 0.5;      // of that level: more columns come from beyond it
 constexpr double kFarRows = 1e-3;         // what rows far apart lose, for each doubling
 constexpr int64_t kStepOfRun =
     1 << 14;                         // elements between rows that are as far apart as a run says
@@ -444,45 +443,6 @@ double Contraction::loads_of_vector() const {
   return static_cast<double>(most);
 }
 
-// Columns that are walked for every tile of rows, and that the second level of cache does not hold
-// beside all else, are walked once, where that level holds all rows and the steps of a tile of
-// columns.
-void Contraction::walk_far_columns_once(int64_t vectors) {
-  if (!row() || !edit_.is_loop(edit_.number(row_))) return;
-  double columns = 0, rows = 0;  // bytes
-  RangeSet along = 0;
-  for (const AccessInfo& a : edit_.table().accesses) {
-    if (a.store || !a.inside_reduction) continue;
-    const auto bytes = static_cast<double>(a.node.dtype().bytes());
-    if (a.strides[lane_] == 0) {
-      rows += a.elements * bytes;
-      continue;
-    }
-    double walked = bytes;
-    for (size_t i = row_ + 1; i < a.strides.size(); ++i) {
-      if (a.strides[i] == 0) continue;
-      walked *= edit_.extent(i);
-      along |= bit(i) & outputs_;
-    }
-    columns += std::min(walked, a.elements * bytes);  // windows overlap
-  }
-  const auto l2 = static_cast<double>(edit_.machine().l2_bytes);
-  const double tile = static_cast<double>(vectors) * bytes_of_vector();
-  if (along == 0 || columns <= l2 * kColumnsHeld || rows + tile > l2 * kPartOfSecond) return;
-  std::vector<int64_t> first, order;  // without what lanes and registers have whole
-  for (RangeSet set = along; set; set &= set - 1) {
-    const int64_t at = edit_.number(static_cast<size_t>(std::countr_zero(set)));
-    if (edit_.is_loop(at)) first.push_back(at);
-  }
-  if (first.empty()) return;
-  for (const KernelRange& r : edit_.now().ranges) {
-    const int64_t at = r.range.int_arg();
-    if (at == edit_.number(row_)) order.insert(order.end(), first.begin(), first.end());
-    if (std::ranges::count(first, at) == 0) order.push_back(at);
-  }
-  edit_.apply({OptionKind::Order, -1, 0, order, 0, false});
-}
-
 bool Contraction::tile() {
   if (lane_ == edit_.kernel().ranges.size() || (reduction_.own & bit(lane_))) return false;
   const TileCost cost{vectors_max(), bytes_of_vector(),
@@ -501,9 +461,11 @@ bool Contraction::tile() {
   }
   edit_.vector_tile(lane_, best.vectors);
   if (sliding) edit_.kind(OptionKind::Unroll, sliding->taps);
-  walk_far_columns_once(best.vectors);
   if (row()) {
-    if (!sliding) unroll_taps_of_tile(best.rows * best.vectors);
+    const double bytes = static_cast<double>(best.vectors) * bytes_of_vector();
+    const int64_t products = best.rows * best.vectors;
+    walk_far_columns_once(edit_, {reduction_, outputs_, lane_, row_, products, bytes});
+    if (!sliding) unroll_taps_of_tile(products);
     return true;
   }
   unroll_window(best.vectors);

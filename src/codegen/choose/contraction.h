@@ -52,7 +52,6 @@ class Contraction {
   std::optional<size_t> rows_at_once() const;
   double bytes_of_vector() const;
   double loads_of_vector() const;
-  void walk_far_columns_once(int64_t vectors);
   int64_t vectors_max() const;
   void unroll_window(int64_t vectors);
   bool are_lanes_asked(size_t taps) const;

@@ -83,6 +83,7 @@ class PackedPanel {
   void stage_rows();
   void stage_all_rows();
   const AccessInfo* scattered_rows() const;
+  const AccessInfo* apart_rows() const;
   const AccessInfo* strided_rows() const;
   bool are_rows_far() const;
   bool holds_panels(const Panel& panel) const;

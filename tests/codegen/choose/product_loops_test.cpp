@@ -44,6 +44,38 @@ TEST_F(ChoiceTest, RowsWhoseStepsArePagesApartAreCopiedOnce) {
   EXPECT_EQ(list(512, 512).find(" all "), std::string::npos) << "they are near: " << list(512, 512);
 }
 
+// A recurrence's weights, half of the second level of cache, are walked once for two tiles of rows,
+// and fetched a tile of columns ahead; those that stay there beside all else are left as they are.
+TEST_F(ChoiceTest, ColumnsThatAreFarAreWalkedOnceAndFetchedAhead) {
+  const Machine target = avx512_machine();
+  const auto list = [&](int64_t part) {
+    const int64_t steps = target.l2_bytes / part / (256 * 4);
+    const Tensor rows = make_placeholder(context_, kFloat32, {20, steps});
+    const Tensor weights = make_placeholder(context_, kFloat32, {steps, 256});
+    const UOp stored = matmul(rows, weights).node();
+    const Schedule schedule = make_schedule({&stored, 1}, target);
+    return to_text(choose_options(prepare_kernel(schedule.kernels.front().kernel, target), target));
+  };
+  for (const char* what : {"ORDER r1 r0", "UNROLL r6", "PREFETCH p1 r0"})
+    EXPECT_NE(list(2).find(what), std::string::npos) << what << ": " << list(2);
+  EXPECT_EQ(list(8).find("ORDER"), std::string::npos) << list(8);
+}
+
+// Steps of near rows that no processor fetches ahead, 2 KB apart: a tile of these rows meets all
+// panels, which lie side by side; rows that are nearer to each other are read for each panel.
+TEST_F(ChoiceTest, RowsWhoseStepsAreApartMeetAllPanels) {
+  const Machine target = avx512_machine();
+  const auto list = [&](int64_t rows) {
+    const Tensor out = make_placeholder(context_, kFloat32, {256, rows});
+    const Tensor in = make_placeholder(context_, kFloat32, {256, 256});
+    const UOp stored = matmul(permute(out, {1, 0}), in).node();
+    const Schedule schedule = make_schedule({&stored, 1}, target);
+    return to_text(choose_options(prepare_kernel(schedule.kernels.front().kernel, target), target));
+  };
+  EXPECT_NE(list(512).find("STAGE p1 all"), std::string::npos) << list(512);
+  EXPECT_NE(list(256).find("STAGE p1 r1"), std::string::npos) << list(256);
+}
+
 // Of rows a multiple of a page apart only so many steps are near each other in the second level of
 // cache as its sets hold; a line more between them, and they lie in all sets.
 TEST_F(ChoiceTest, RowsThatMeetInFewSetsAreSummedInShorterBlocks) {
