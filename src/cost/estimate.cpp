@@ -313,23 +313,29 @@ class Estimator {
   }
 
   // Sums of a tile that no register has.  Where copies read what other steps of their sums read too
-  // (rows along a window), all that these steps have for every copy waits for the next copy, beside
-  // what is loaded into all lanes to meet it; vectors are read where they lie.
+  // (rows along a window), either all that these steps have for every copy waits for the next copy,
+  // beside what is loaded into all lanes to meet it (vectors are read where they lie), or what
+  // copies read waits for the next step, beside what one step has: whichever is less
+  // (codegen/linear/order_sums.h).
   double sums_without(const Nest& nest, double sums, RangeSet repeated) const {
     bool is_sliding = false;
-    double waiting = 0, met = 0;
+    double waiting = 0, met = 0, of_step = 0;
     for (const AccessInfo* a : nest.touched) {
       const RangeSet copied = walk_.table.free[a->place] & walk_.unrolled;
       if (!a->inside_reduction || !(copied & repeated)) continue;
       const Value v = walk_.value(a->place);
+      const double vectors = walk_.vectors(v, v.node.dtype());
+      const double steps = walk_.product(copied & repeated);
       if (walk_.copies(*a) > kSharedLess * walk_.product(copied)) {
-        waiting += walk_.product(copied) * walk_.vectors(v, v.node.dtype());
+        waiting += walk_.product(copied) * vectors;
+        of_step += walk_.product(copied) / steps * vectors;
       } else {
         is_sliding = true;
         if (walk_.lane_stride(*a) == 0) met = 1;
+        of_step += std::max(walk_.copies(*a) - steps + 1, 1.0) * vectors;
       }
     }
-    const double of_window = is_sliding ? waiting + met - kReadAnew : 0;
+    const double of_window = is_sliding ? std::min(waiting + met, of_step) - kReadAnew : 0;
     return sums + std::max(kBesideSums, of_window) - walk_.machine.vector_registers;
   }
 

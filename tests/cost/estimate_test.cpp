@@ -5,6 +5,7 @@
 
 #include <regex>
 
+#include "base/text.h"
 #include "codegen/choose/choose.h"
 #include "codegen/options/options.h"
 #include "codegen/pipeline.h"
@@ -319,6 +320,20 @@ TEST_F(EstimateTest, TapsOfAWindowWaitBesideItsRows) {
   EXPECT_DOUBLE_EQ(stores(9, "TILE r1 10; UPCAST r5; UNROLL r4; TILE r0 8; VEC r6"),
                    stores(9, "TILE r1 10; UPCAST r5; TILE r0 8; VEC r6"))
       << "rows of which none reads what another does";
+}
+
+// Of many taps, what the rows' next taps read waits instead, with the vectors of one tap.
+TEST_F(EstimateTest, RowsOfAWindowWaitForItsNextTaps) {
+  const Machine narrow = avx2_machine();
+  const Kernel kernel = kernel_of(conv(input({1, 16, 30, 45}), input({32, 16, 1, 11}), {}, {}));
+  const auto stores = [&](int64_t rows, bool is_unrolled) {
+    const std::string list =
+        cat("TILE r2 ", rows, "; UPCAST r5; ", is_unrolled ? "UNROLL r4; " : "",
+            "TILE r0 16; TILE r6 8; UPCAST r6; VEC r7");
+    return estimate(apply_options(kernel, parse_options(list)), narrow)[Resource::Stores];
+  };
+  EXPECT_DOUBLE_EQ(stores(5, true), stores(5, false)) << "10 sums, 5 rows and two vectors";
+  EXPECT_GT(stores(6, true), 1.5 * stores(6, false));
 }
 
 // Whether indices are in order takes a mask of each vector, however narrow that is.

@@ -4,8 +4,10 @@
 #include <bit>
 #include <utility>
 
+#include "base/checked.h"
 #include "base/sort.h"
 #include "cost/estimate.h"
+#include "ir/affine.h"
 #include "ir/build.h"
 #include "ir/fold.h"
 
@@ -165,7 +167,8 @@ const Conditions::TaskFacts& Conditions::facts_of(const Task& task) {
   for (const UOp& fact : nest_.kernel().facts) {
     if (!(nest_.free_of(fact) & ~nest_.free_of(task.node) & ~task.own))
       at->second.known.push_back(fact);
-    if (guards(fact, task) && !has_room(fact, task)) at->second.guards.push_back(fact);
+    if (guards(fact, task) && !has_room(fact, task))
+      at->second.guards.push_back(in_whole_vectors(fact, task));
   }
   // What is out of range is not stored.
   if (task.node.op() == Op::Store) add_range_conditions(task.node, true, at->second.guards);
@@ -187,7 +190,7 @@ std::vector<UOp> Conditions::of_tasks(Tasks tasks) {
   for (const Task* t : tasks) {
     for (const UOp& fact : nest_.kernel().facts)
       if ((nest_.free_of(fact) & (t->own | nest_.free_of(t->node))) && !has_room(fact, *t))
-        all.push_back(fact);
+        all.push_back(in_whole_vectors(fact, *t));
     const bool is_filled = is_stage(t->node);
     for (const UOp& s : is_filled ? std::span(&t->node, 1) : t->node.src())
       for (const UOp& e : below(s)) all.push_back(e);
@@ -244,6 +247,36 @@ bool Conditions::has_room(const UOp& fact, const Task& task) {
   return std::ranges::none_of(topological({&task.node.src(0), 1}), [&](const UOp& u) {
     return u.op() == Op::Load && (nest_.free_of(u) & own);
   });
+}
+
+// Without a Load that is asked for in it: those of sums ask where they are summed.
+bool Conditions::is_filled_from_memory(const Task& task, RangeSet own) {
+  return std::ranges::any_of(topological({&task.node.src(0), 1}, is_closed), [&](const UOp& u) {
+    return u.op() == Op::Load && (nest_.free_of(u) & own);
+  });
+}
+
+// A fact on lanes of a known size, as a stage that has places behind it is filled: up to the end of
+// the last vector.  A whole vector that is stored is forwarded to the load of it, part of one is
+// not; and what lanes nobody reads would be computed from otherwise is whatever lay there,
+// denormals too, of which each takes an Intel a hundred cycles.
+UOp Conditions::in_whole_vectors(const UOp& fact, const Task& task) {
+  if (task.node.op() != Op::Stage || task.node.stage_arg().is_shared) return fact;
+  const RangeSet own = nest_.free_of(fact) & task.own;
+  const RangeSet lane = own & nest_.lanes();
+  if (std::popcount(lane) != 1 || (task.own & nest_.words())) return fact;
+  const UOp& lanes = nest_.range(static_cast<size_t>(std::countr_zero(lane)));
+  const std::optional<Affine> sum = affine(fact);
+  if (!sum || !lanes.src(0).is_const() || sum->coefficient(lanes) != -1) return fact;
+  const int64_t width = lanes.src(0).const_int();
+  const auto is_aligned = [&](const AffineTerm& t) {
+    return t.atom == lanes ||
+           (t.atom.op() == Op::Range && t.atom.src(0).is_const() && t.coefficient % width == 0);
+  };
+  const int64_t left = floor_mod(-(sum->constant + 1), width);
+  if (left == 0 || !std::ranges::all_of(sum->terms, is_aligned)) return fact;
+  if (!has_place_for_each(task.node) || is_filled_from_memory(task, own)) return fact;
+  return add(fact, left);
 }
 
 bool Conditions::is_long_window(Tasks tasks, size_t position) const {

@@ -64,6 +64,8 @@ class Conditions {
   // What must hold where `value` is not a choice of `nothing`; the value that it is there.
   UOp add_choices(UOp value, uint64_t nothing, std::vector<UOp>& to);
   bool has_room(const UOp& fact, const Task& task);
+  UOp in_whole_vectors(const UOp& fact, const Task& task);
+  bool is_filled_from_memory(const Task& task, RangeSet own);
   bool has_place_for_each(const UOp& stage);
 
   LoopNest& nest_;

@@ -200,6 +200,29 @@ TEST(RowTiles, FetchWhatTheNextHeadReads) {
   EXPECT_EQ(options(4).find("PREFETCH"), std::string::npos);
 }
 
+// What is kept of a row is stored in whole vectors where there are places behind it: no lane that
+// is computed again holds what was there before, which may be a denormal.
+TEST(RowTiles, KeepRowsInWholeVectors) {
+  const Ref<Context> context = testing::new_context("interp", "avx512");
+  for (const Machine& target : {avx512_machine(), avx2_machine()}) {
+    const auto input = [&](const Ints& shape) { return testing::float_input(context, shape); };
+    const Tensor scores = matmul(input({7, 171, 20}), permute(input({7, 5, 20}), {0, 2, 1}));
+    const UOp wanted = context->graph().make(Op::Contiguous, {softmax(scores, 2).node()});
+    const Schedule schedule = make_schedule({&wanted, 1}, target);
+    const LinearProgram program = generate(schedule.kernels.front().kernel, target, {}).program;
+    int whole = 0;
+    for (const LinearOp& op : program.ops) {
+      if (op.op != Op::Store || op.aux != 1 || program.ops[op.src[2]].dtype.lanes == 1) continue;
+      LinearOp base = program.ops[op.src[0]];
+      while (base.op == Op::Address) base = program.ops[base.src[0]];
+      if (base.op != Op::Scratch) continue;
+      EXPECT_EQ(op.count, 3);  // no mask
+      ++whole;
+    }
+    EXPECT_GT(whole, 8);
+  }
+}
+
 // A mask that is looked up: what is checked has 64 bits, and no more lanes than registers hold.
 TEST(RowTiles, HaveLanesForTheIndicesThatTheyCheck) {
   const Ref<Context> context = testing::new_context("interp", "avx512");

@@ -133,6 +133,18 @@ TEST_F(ChoiceTest, RowsAlongAWindowHaveItsStepsSideBySide) {
   EXPECT_EQ(list(56, 50, 3, 64).find("UNROLL r5"), std::string::npos) << list(56, 50, 3, 64);
 }
 
+// Where registers do not hold all that rows load, they hold what the next taps load again.  Few
+// taps of a tile of few sums are side by side too: a loop over two would be left again at once.
+TEST_F(ChoiceTest, RowsAlongAWindowHoldWhatTheNextTapsRead) {
+  set_up("avx2", "0");
+  for (const int64_t taps : {2, 11}) {
+    const Tensor x = make_placeholder(context_, kFloat32, {1, 16, 31, 34 + taps - 1});
+    const std::string list =
+        options(x, conv(x, constant({48, 16, taps, taps}), Tensor(), Window()), 0);
+    EXPECT_TRUE(has_options(list, {"TILE r2 5", "UNROLL r5"})) << list;
+  }
+}
+
 // Rows of which most reach beyond the border ask at each load: others are taken.
 TEST_F(ChoiceTest, RowsLieWhereFewReachBeyondTheBorder) {
   const Tensor x = make_placeholder(context_, kFloat32, {1, 64, 12, 31});
