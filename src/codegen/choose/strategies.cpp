@@ -107,9 +107,11 @@ bool has_cut_lanes(const Kernel& kernel) {
   });
 }
 
-// The first, unless another is estimated to take so many times less.
+// The first, unless another is estimated to take so many times less; one that leaves the kernel as
+// it is was not made with measurements in mind, and any estimate speaks against it.
 size_t best_of(std::span<const Proposal> proposals, double clearly) {
   const auto seconds = [](const Proposal& p) { return p.cost.seconds; };
+  if (proposals.front().made.options.empty()) clearly = 1;
   const auto best = std::ranges::min_element(proposals, {}, seconds);
   const bool is_clear = best->cost.seconds * clearly < proposals.front().cost.seconds;
   return is_clear ? static_cast<size_t>(best - proposals.begin()) : 0;

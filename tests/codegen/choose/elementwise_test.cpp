@@ -11,6 +11,7 @@
 #include "schedule/schedule.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
+#include "tensor/grid_sample.h"
 #include "tensor/indexing.h"
 #include "tensor/movement.h"
 #include "tensor/program.h"
@@ -25,12 +26,17 @@ namespace {
 class ElementwiseChoiceTest : public ::testing::Test {
  protected:
   Tensor input(const Ints& shape) { return make_placeholder(context_, kFloat32, to_shape(shape)); }
-  OptimisedKernel chosen(const Tensor& made) const {
+  Schedule scheduled(const Tensor& made) const {
     const UOp stored = context_->graph().make(Op::Contiguous, {made.node()});
-    const Schedule schedule = make_schedule({&stored, 1}, target_);
-    EXPECT_EQ(schedule.kernels.size(), 1U);
-    const Kernel kernel = prepare_kernel(schedule.kernels.front().kernel, target_);
-    return optimise(kernel, target_);
+    return make_schedule({&stored, 1}, target_);
+  }
+  // The last kernel of what makes a value, and the only one.
+  OptimisedKernel last_of(const Tensor& made) const {
+    return optimise(prepare_kernel(scheduled(made).kernels.back().kernel, target_), target_);
+  }
+  OptimisedKernel chosen(const Tensor& made) const {
+    EXPECT_EQ(scheduled(made).kernels.size(), 1U);
+    return last_of(made);
   }
   // What the kernel that makes a value is estimated to take under its list.
   double seconds(const Tensor& made) const {
@@ -99,6 +105,33 @@ TEST_F(ElementwiseChoiceTest, RowsOfFewTilesAreStoredAsAWhole) {
     EXPECT_LT(seconds(rows), kNear * seconds(neg(input({64, 10, 4 * tiles}))))
         << tiles << " tiles: " << to_text(chosen(rows).options);
   }
+}
+
+// Corners of samples, each in a line of its own: that these come from far is most of every
+// estimate, and no reason to leave a kernel without lanes.
+TEST_F(ElementwiseChoiceTest, WhatIsLookedUpIsNotLeftAsItIs) {
+  for (const int64_t heads : {4, 8})
+    for (const int64_t places : {400, 1600, 6400})
+      for (const int64_t queries : {75, 100, 300}) {
+        const int64_t size = 32, samples = 4 * queries;
+        const Tensor all = add(input({8400, heads * size}), input({heads * size}));
+        const Tensor values = slice_axis(all, 0, 8400 - places, 8400);
+        const Tensor planes = reshape(permute(values, {1, 0}), to_shape({heads, size, places}));
+        Tensor sum;
+        for (int corner = 0; corner < 4; ++corner) {
+          const auto of_sample = [&](DType dtype) {
+            return make_placeholder(context_, dtype, to_shape({heads, 1, samples}));
+          };
+          const Tensor at = expand(of_sample(kInt64), to_shape({heads, size, samples}));
+          const Tensor seen = where(of_sample(kBool), take_along_axis(planes, at, 2),
+                                    Tensor::weak_float(context_, 0));
+          const Tensor weighted = mul(seen, of_sample(kFloat32));
+          sum = sum ? add(sum, weighted) : weighted;
+        }
+        const OptimisedKernel made = chosen(reshape(sum, to_shape({heads, size, queries, 4})));
+        EXPECT_FALSE(made.options.empty())
+            << heads << " heads, " << places << " places, " << queries << " queries";
+      }
 }
 
 // As many lanes as a vector holds indices, where all but the gathered load lies side by side.
