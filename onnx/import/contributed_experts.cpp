@@ -65,7 +65,12 @@ class Projection {
                 made.scale_.shape()[2].is(rows / made.block_),
             "scales of shape ", made.scale_.shape(), " for weights of shape ",
             made.weights_.shape(), " in blocks of ", made.block_);
-    if (c.has(zero)) made.zero_ = unpacked_zero(made, of_rank(c, zero, rank), bits, is_in_blocks);
+    if (c.has(zero)) {
+      const Tensor bytes = of_rank(c, zero, rank);
+      c.check(decide_equal(bytes.shape()[0], made.experts()), "zeros of shape ", bytes.shape(),
+              " for weights of shape ", made.weights_.shape());
+      made.zero_ = unpacked_zero(made, bytes, bits, is_in_blocks);
+    }
     // Level 4 allows products of int8 (as MatMulNBits has it).
     made.is_integer_ = is_in_blocks && c.attr("accuracy_level", 0) == 4;
     made.set_bias(c, first + 2);
@@ -326,6 +331,7 @@ Tensor mixed(Call& c, Network network, const Tensor& given_weights, bool is_norm
           network.first.experts(), " experts");
   c.check(k > 0 && k <= dim_of(router, 1), "the attribute k is ", k, " of ", dim_of(router, 1),
           " experts");
+  if (rows.shape()[0].is(0)) return x;
   const TopK best = top_k(router, k, 1, true);
   Tensor weights =
       take_along_axis(given_weights ? given_weights : softmax(router, 1), best.indices, 1);

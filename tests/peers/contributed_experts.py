@@ -67,6 +67,8 @@ def experts():
             yield Case(f"MoE_gate_{kind}_{tokens}", "MoE", given | gate, weights=weights, k=2, activation_type=kind,
                        wanted={"y0": wanted})  # fmt: skip
     x = floats(1, 2, 4, hidden)
+    yield Case("MoE_no_tokens", "MoE", given | {"x": x[:0, 0], "router": floats(2, 0, count)}, weights=weights, k=2,
+               wanted={"y0": x[:0, 0]})  # fmt: skip
     yield Case("MoE_batches", "MoE", given | {"x": x, "router": floats(2, 8, count)}, weights=weights, k=2)
 
 

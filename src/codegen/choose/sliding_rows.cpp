@@ -15,8 +15,9 @@ namespace {
 constexpr int64_t kTapsMax = 16;    // steps that are unrolled
 constexpr int64_t kSumsMin = 10;    // of a tile: fewer wait for their additions
 constexpr int64_t kLoadsAgain = 3;  // registers that are wanted beyond those there are
-// Of a tile whose few taps, side by side, take 0.77 to 0.94 of a loop that is left again at once.
-// Of 18 sums and more they take 0.95 to 1.06.  On an Emerald Rapids, 2026-11-30.
+// Of a tile whose few taps, side by side, take 0.73 to 1.12 of a loop that is left again at once,
+// mostly 0.77 to 0.94; of 18 sums and more 0.70 to 1.47.  Models of the census on an Emerald
+// Rapids, 2026-11-30.
 constexpr int64_t kSumsFew = 12;
 
 // The operand that has rows and is the same for all lanes, if there is one.

@@ -17,7 +17,8 @@ import time
 
 # Modules that have a table MODELS of {"family/name": maker(path)}, and the package that each cannot do without.
 MODULES = {"torch_models": "torch", "sklearn_models": "skl2onnx", "quantised": "onnxruntime", "hub_models": "transformers",
-           "boosted": "onnxmltools", "keras_models": "keras", "rewritten": "onnxruntime"}  # fmt: skip
+           "boosted": "onnxmltools", "keras_models": "keras", "rewritten": "onnxruntime",
+           "architectures": "timm"}  # fmt: skip
 LONGEST_S = 300  # that one exporter may take
 
 
