@@ -46,9 +46,13 @@ struct Sizes {
 class SizedExpression : Choices {
  public:
   SizedExpression(Ref<Context> context, uint64_t seed, Sizes sizes)
-      : Choices(seed), context_(std::move(context)), sizes_(std::move(sizes)) {}
+      : Choices(seed),
+        context_(std::move(context)),
+        sizes_(std::move(sizes)),
+        is_padded_(seed % kPaddedOf == 0) {}
 
   Tensor make() {
+    if (is_padded_) return epilogue(padded_product());
     switch (below(11)) {
       case 0:
       case 1:
@@ -111,6 +115,14 @@ class SizedExpression : Choices {
   Tensor product(const Dim& rows, const Dim& steps, int64_t columns_most) {
     const Tensor a = leaf({rows, steps});
     return matmul(a, leaf({steps, size(columns_most)}));
+  }
+  // Of a picture's places and a frame of zeros around, whose sums over channels have no steps.
+  Tensor padded_product() {
+    const Dim channels = chance(70) ? sizes_.second : Dim(size(40));
+    const Dim columns = chance(70) ? sizes_.first : Dim(size(40));
+    const Tensor x = leaf({1 + below(9), 1 + below(9), channels});
+    const Tensor framed = pad(x, {below(2), below(2), 0}, {below(2), below(2), 0});
+    return matmul(framed, permute(leaf({columns, channels}), {1, 0}));
   }
   // The size of the run among the columns.
   static Tensor transpose_of(const Tensor& t) { return permute(t, {1, 0}); }
@@ -185,8 +197,11 @@ class SizedExpression : Choices {
     return t;
   }
 
+  static constexpr uint64_t kPaddedOf = 8;  // one seed in so many
+
   Ref<Context> context_;
   Sizes sizes_;
+  bool is_padded_ = false;
   bool exact_ = true;
   std::vector<Tensor> leaves_;
   std::vector<size_t> inputs_;

@@ -134,21 +134,21 @@ def matrices():
     yield Case("NGramRepeatBlock_1", "NGramRepeatBlock", {"ids": ids, "scores": floats(6, 2, 5)}, ngram_size=1)
 
 
+def bucket(d, buckets, most, both):
+    """T5's, of a distance, as its first publication has them."""
+    first = 0
+    if both:
+        buckets //= 2
+        first, d = (buckets if d > 0 else 0), abs(d)
+    else:
+        d = max(-d, 0)
+    exact = buckets // 2
+    if d < exact:
+        return first + d
+    return first + min(exact + int(math.log(d / exact) / math.log(most / exact) * (buckets - exact)), buckets - 1)
+
+
 def distances():
-    """T5's buckets, as its first publication has them."""
-
-    def bucket(d, buckets, most, both):
-        first = 0
-        if both:
-            buckets //= 2
-            first, d = (buckets if d > 0 else 0), abs(d)
-        else:
-            d = max(-d, 0)
-        exact = buckets // 2
-        if d < exact:
-            return first + d
-        return first + min(exact + int(math.log(d / exact) / math.log(most / exact) * (buckets - exact)), buckets - 1)
-
     table = floats(1, 32, 4)
     for both in (0, 1):
         rows = [[bucket(k - q, 32, 50, both) for k in range(40)] for q in range(40)]

@@ -16,13 +16,12 @@ import tempfile
 
 try:
     import numpy as np
-    import onnxruntime
     import contributed_attention
     import contributed_experts
     import contributed_layout
     import contributed_quantized
     from case_folder import save_case
-    from contributed_case import QUANTISED, Case, floats, integers, random
+    from contributed_case import QUANTISED, Case, difference, floats, integers, random, wanted_of
 except ImportError as missing:
     print(f"skipped: this interpreter lacks {missing.name}; scripts/setup.sh makes one that has it")
     sys.exit(77)
@@ -122,34 +121,6 @@ def quantised_lstm():
 
 CASES = (activations, normalizations, products, quantised_products, quantised_lstm, *contributed_attention.CASES,
          *contributed_quantized.CASES, *contributed_layout.CASES, *contributed_experts.CASES)  # fmt: skip
-
-
-def wanted_of(case):
-    """The outputs by name, of onnxruntime if it has the operator."""
-    if case.wanted is not None:
-        return case.wanted
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.log_severity_level = 3
-    session = onnxruntime.InferenceSession(case.model(False).SerializeToString(), options,
-                                           providers=["CPUExecutionProvider"])  # fmt: skip
-    return dict(zip(case.outputs, session.run(case.outputs, case.given())))
-
-
-def difference(case, got, want):
-    """How far outputs are apart, as a share of what they may be."""
-    if got.shape != want.shape or got.dtype != want.dtype:
-        return float("inf")
-    if want.size == 0:
-        return 0.0
-    got, want = got.astype(np.float64), want.astype(np.float64)
-    finite = np.isfinite(want)
-    if not (np.array_equal(finite, np.isfinite(got)) and np.array_equal(got[~finite], want[~finite])):
-        return float("inf")
-    error = np.abs(got[finite] - want[finite]).max(initial=0)
-    if case.steps:
-        return error / (case.steps + 0.5)
-    return error / max(np.abs(want[finite]).max(initial=0), 1e-30) / case.tolerance if error else 0.0
 
 
 def check(case, folder):

@@ -1,5 +1,6 @@
-"""Cases that are drawn, of one operator each, in both engines."""
+"""Cases of one operator each that hypothesis draws, in both engines."""
 
+import functools
 import re
 import sys
 import zlib
@@ -7,9 +8,11 @@ import zlib
 import named_tests
 
 try:
+    import hypothesis
     import numpy as np
     import onnxruntime
     import tiny
+    from hypothesis import strategies as st
     from onnx import helper, numpy_helper
 except ImportError as missing:
     print(f"skipped: this interpreter lacks {missing.name}; scripts/setup.sh makes one that has it")
@@ -21,17 +24,25 @@ DRAWS = 12
 
 
 class Draw:
-    """A generator by the operator's name and the draw's number, and what cases are made of."""
+    """What hypothesis chooses; the elements of arrays are a generator's whose seed it chooses."""
 
-    def __init__(self, name, number):
-        self.rng = np.random.default_rng([zlib.crc32(name.encode()), number])
+    def __init__(self, data):
+        self.data = data
+        self.rng = np.random.default_rng(self.number(0, 2**32 - 1))
 
     def number(self, low, high):
         """From low to high, both included."""
-        return int(self.rng.integers(low, high + 1))
+        return self.data.draw(st.integers(low, high))
 
     def among(self, *values):
         return values[self.number(0, len(values) - 1)]
+
+    def coin(self):
+        return self.number(0, 1) == 1
+
+    def width(self):
+        """Of rows: below, at and above those of registers."""
+        return self.among(1, 3, 8, 16, 17, 40)
 
     def shape(self, rank, low=1, high=7):
         return [self.number(low, high) for _ in range(rank)]
@@ -46,7 +57,7 @@ class Draw:
         return self.number(-rank, rank - 1)
 
     def permutation(self, count):
-        return [int(i) for i in self.rng.permutation(count)]
+        return self.data.draw(st.permutations(range(count)))
 
 
 def in_both(op, arrays, attributes, version, outputs):
@@ -69,9 +80,9 @@ def in_both(op, arrays, attributes, version, outputs):
         yield want, [np.array(one.numpy()) for one in tiny.Model.load(CONTEXT, model).run([first[1]])]
 
 
-def check(op, number, draw, version, outputs=1, tolerance=2e-5):
+def check(data, op, draw, version, outputs=1, tolerance=2e-5):
     """Whether onnxruntime has the case."""
-    arrays, attributes = draw(Draw(op, number))
+    arrays, attributes = draw(Draw(data))
     is_had = False
     for want, got in in_both(op, arrays, attributes, version, outputs):
         is_had = True
@@ -81,20 +92,36 @@ def check(op, number, draw, version, outputs=1, tolerance=2e-5):
     return is_had
 
 
-def main(cases, pattern="", first=0, count=DRAWS):
-    """Of `cases` by operator: its draws, the version, how many outputs it has (1), and the tolerance."""
+def drawn(of_data, seed, count, had):
+    """Draws so many cases, or until one fails, then shrinks it; appends to `had` whether the other engine has each."""
+
+    @hypothesis.seed(seed)
+    @hypothesis.settings(max_examples=count, deadline=None, database=None, print_blob=False,
+                         suppress_health_check=list(hypothesis.HealthCheck))  # fmt: skip
+    @hypothesis.given(st.data())
+    def draws(data):
+        had.append(of_data(data))
+
+    draws()
+
+
+def main(checks, pattern="", seed=0, count=DRAWS):
+    """Of `checks` by operator: each is given hypothesis' data, and returns whether the other engine has the case drawn."""
     done, failures = 0, []
-    for op, case in cases.items():
+    for op, of_data in checks.items():
         if not re.search(pattern, op):
             continue
-        had = 0
-        for number in range(int(first), int(first) + int(count)):
-            done += 1
-            try:
-                had += check(op, number, *case)
-            except Exception as error:
-                had += 1
-                failures.append(f"{op} {number}: {type(error).__name__}: {str(error)[:700]}")
-        if 2 * had < int(count):
-            failures.append(f"{op}: onnxruntime has {had} of {count} cases")
+        had = []
+        try:
+            drawn(of_data, zlib.crc32(op.encode()) + int(seed), int(count), had)
+            if 2 * sum(had) < len(had):
+                failures.append(f"{op}: onnxruntime has {sum(had)} of {len(had)} cases")
+        except Exception as error:
+            failures.append(f"{op}: {type(error).__name__}: {str(error)[:700]}")
+        done += len(had)
     return named_tests.report(done, failures)
+
+
+def compared(cases):
+    """The checks of `cases`: by operator its draws, the version, how many outputs it has (1), and the tolerance."""
+    return {op: functools.partial(check, op=op, **dict(zip(("draw", "version", "outputs", "tolerance"), case))) for op, case in cases.items()}

@@ -1,6 +1,6 @@
 """Operators with drawn attributes and shapes, against onnxruntime; the same draws every time.
 
-    PYTHONPATH=build/release/bindings/python drawn_operators_test.py [PATTERN [FIRST [COUNT]]]
+    PYTHONPATH=build/release/bindings/python drawn_operators_test.py [PATTERN [SEED [COUNT]]]
 """
 
 import sys
@@ -174,4 +174,4 @@ CASES = {
 }  # fmt: skip
 
 if __name__ == "__main__":
-    sys.exit(drawn_cases.main(CASES, *sys.argv[1:4]))
+    sys.exit(drawn_cases.main(drawn_cases.compared(CASES), *sys.argv[1:4]))

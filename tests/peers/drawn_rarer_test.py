@@ -1,6 +1,6 @@
 """Operators that are rarer than those of drawn_operators_test.py, with drawn attributes and shapes, against onnxruntime.
 
-    PYTHONPATH=build/release/bindings/python drawn_rarer_test.py [PATTERN [FIRST [COUNT]]]
+    PYTHONPATH=build/release/bindings/python drawn_rarer_test.py [PATTERN [SEED [COUNT]]]
 """
 
 import sys
@@ -160,7 +160,7 @@ def grouped(d):
     groups = d.number(1, 3)
     channels = groups * d.number(1, 3)
     return [d.floats([d.number(1, 2), channels, *d.shape(d.number(1, 2), 1, 6)]), d.floats([channels]), d.floats([channels])], {
-        "num_groups": groups, "epsilon": 1e-3}
+        "num_groups": groups, "epsilon": 0.1}  # onnxruntime's variance is a difference, wrong by 1e-4 of near numbers
 
 
 def local(d):
@@ -238,10 +238,12 @@ def compressed(d):
 
 
 def resized_by_scales(d):
-    x = d.floats([1, d.number(1, 3), *d.shape(2, 3, 9)])
+    x = d.floats([1, d.number(1, 3), *d.shape(2, 4, 9)])  # onnxruntime leaves as it is what 1.3 makes no larger
     # onnxruntime takes whole sizes for scaled ones to align corners by, and smooths asymmetric places at their middles.
     attributes = {"mode": d.among("nearest", "linear", "cubic"), "antialias": 0,
                   "coordinate_transformation_mode": d.among("half_pixel", "asymmetric", "half_pixel", "half_pixel_symmetric")}
+    if attributes["mode"] == "nearest" and attributes["coordinate_transformation_mode"] == "half_pixel_symmetric":
+        attributes["coordinate_transformation_mode"] = "half_pixel"  # of places between two, onnx's choice is another than onnxruntime's
     if attributes["mode"] == "cubic":
         attributes |= {"cubic_coeff_a": -0.5, "exclude_outside": d.number(0, 1)}
     if attributes["mode"] != "nearest" and attributes["coordinate_transformation_mode"] == "half_pixel" and d.number(0, 1):
@@ -298,4 +300,4 @@ CASES = {
 
 
 if __name__ == "__main__":
-    sys.exit(drawn_cases.main(CASES, *sys.argv[1:4]))
+    sys.exit(drawn_cases.main(drawn_cases.compared(CASES), *sys.argv[1:4]))

@@ -213,21 +213,26 @@ void Lineariser::close_group(const Group& group, size_t range) {
     for (Task* t : group) t->todo &= ~bit(range);
     return;
   }
-  LoopBounds limits = limits_.bounds_of(group, range);
+  const bool is_whole = at_.nest.is_grouped() || make_.running.is_walked_whole(range);
+  if (!is_whole && balanced_.tiles[range])
+    emit_balanced(group, range);
+  else
+    emit_range(group, range, is_whole);
+  for (Task* t : group) t->todo &= ~bit(range);
+}
+
+void Lineariser::emit_range(const Group& group, size_t range, bool is_whole) {
+  const LoopBounds limits = limits_.bounds_of(group, range);
   at_.nest.set_end(range, limits.end);
   const std::optional<int64_t> end = known_end(range, limits.end);
-  const bool is_whole = at_.nest.is_grouped() || make_.running.is_walked_whole(range);
   if (is_whole)
     emit_loop(group, range, limits);
-  else if (balanced_.tiles[range])
-    emit_balanced(group, range, std::move(limits));
   else if (const auto peel = end ? peeling_.find_peel(group, range, *end) : std::nullopt)
     emit_peeled(group, range, limits, *peel, *end);
   else if (const auto split = peeling_.find_split(group, range))
     emit_split(group, range, limits, *split);
   else
     emit_loop(group, range, limits);
-  for (Task* t : group) t->todo &= ~bit(range);
 }
 
 }  // namespace tiny

@@ -71,6 +71,8 @@ class Lineariser {
   bool is_finished(const UOp& u);
   Task started(const UOp& u);
   void close_group(const Group& group, size_t range);
+  // A range that numbers no tiles.
+  void emit_range(const Group& group, size_t range, bool is_whole);
   void emit_split(const Group& group, size_t range, LoopBounds limits, const Split& split);
   void emit_peeled(const Group& group, size_t range, const LoopBounds& limits, const Peel& peel,
                    int64_t end);
@@ -80,8 +82,9 @@ class Lineariser {
   LinearId digit_of_launch(LinearId number, size_t range);
   void emit_last_iteration(const Group& group, size_t range, int64_t value, LinearId end);
   void emit_iteration(const Group& group, size_t range, int64_t value);
-  void emit_balanced(const Group& group, size_t range, LoopBounds limits);
-  void emit_tiles(const Group& group, size_t range, const LoopBounds& limits, const Tiles& tiles);
+  void emit_balanced(const Group& group, size_t range);
+  void emit_tiles(const Group& group, size_t range, const LoopBounds& numbers,
+                  const LoopBounds& elements, const Tiles& tiles);
   void close_inside(const Group& group, size_t range);
   void prefetch(size_t range);
   std::optional<int64_t> known_end(size_t range, LinearId end) const;

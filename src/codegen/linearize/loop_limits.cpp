@@ -6,23 +6,44 @@
 
 namespace tiny {
 
-LoopBounds LoopLimits::bounds_of(Tasks tasks, size_t position) {
+LoopBounds LoopLimits::launched() {
   LoopBounds out;
-  const UOp& r = nest_.range(position);
-  const int64_t limit = nest_.state(position).limit;
-  out.begin = emit_.index_constant(0);
-  out.end = limit ? emit_.index_constant(limit) : values_.scalar_index(r.src(0));
-  // One that is launched alone; several are digits of what is launched.
+  out.begin = emit_.add(0, Op::LaunchArg, kInt64, {}, 0);
+  out.end = emit_.add(0, Op::LaunchArg, kInt64, {}, 1);
+  return out;
+}
+
+LoopBounds LoopLimits::bounds_of(Tasks tasks, size_t position) {
+  // Several ranges that are launched are digits of what is.
   const bool is_launched = nest_.at(position).kind == RangeKind::Thread &&
                            thread_ranges(nest_.kernel()) == 1 && !nest_.is_grouped();
-  if (is_launched) {
-    out.begin = emit_.add(0, Op::LaunchArg, kInt64, {}, 0);
-    out.end = emit_.add(0, Op::LaunchArg, kInt64, {}, 1);
-  }
-  if (!r.src(0).is_const()) out.facts.push_back(add(sub(r.src(0), r), -1));
+  LoopBounds out = is_launched ? launched() : whole(position);
+  apply_conditions(tasks, position, out);
+  if (const UOp end = running_.end_of_run(tasks, position)) out.end = values_.scalar_index(end);
+  return out;
+}
+
+LoopBounds LoopLimits::elements_of(Tasks tasks, size_t position) {
+  LoopBounds out = whole(position);
+  apply_conditions(tasks, position, out);
+  return out;
+}
+
+LoopBounds LoopLimits::whole(size_t position) {
+  LoopBounds out;
+  const int64_t limit = nest_.state(position).limit;
+  out.begin = emit_.index_constant(0);
+  out.end =
+      limit ? emit_.index_constant(limit) : values_.scalar_index(UOp(nest_.range(position).src(0)));
+  return out;
+}
+
+void LoopLimits::apply_conditions(Tasks tasks, size_t position, LoopBounds& limits) {
+  const UOp& r = nest_.range(position);
+  if (!r.src(0).is_const()) limits.facts.push_back(add(sub(r.src(0), r), -1));
   for (const UOp& fact : nest_.kernel().facts)
     if (std::ranges::all_of(tasks, [&](const Task* t) { return conditions_.guards(fact, *t); }))
-      tighten(fact, position, out);
+      tighten(fact, position, limits);
   const bool is_long = conditions_.is_long_window(tasks, position);
   const bool sums_alone =
       std::ranges::all_of(tasks, [&](const Task* t) { return (t->own & bit(position)) != 0; });
@@ -33,11 +54,9 @@ LoopBounds LoopLimits::bounds_of(Tasks tasks, size_t position) {
     };
     if (!std::ranges::all_of(tasks, is_void)) continue;
     const RangeSet free = nest_.free_of(condition);
-    if (is_long || !nest_.pending_in(free)) tighten(condition, position, out);
-    if (sums_alone && !(free & ~nest_.open())) leave_out(condition, r, out);
+    if (is_long || !nest_.pending_in(free)) tighten(condition, position, limits);
+    if (sums_alone && !(free & ~nest_.open())) leave_out(condition, r, limits);
   }
-  if (const UOp end = running_.end_of_run(tasks, position)) out.end = values_.scalar_index(end);
-  return out;
 }
 
 // A condition on loops outside alone, without which no step of a sum counts: where it holds,

@@ -30,10 +30,17 @@ class LoopLimits {
         values_(values),
         running_(running) {}
 
-  // Of the loop over a range that all of these tasks share.
+  // Of the loop over a range that all of these tasks share; of one that is launched alone, what is
+  // launched of it.
   LoopBounds bounds_of(Tasks tasks, size_t position);
+  // Of a range that is the first element of tiles (balance.h), whichever tiles are launched.
+  LoopBounds elements_of(Tasks tasks, size_t position);
+  // The numbers from which and to which a range is launched.
+  LoopBounds launched();
 
  private:
+  LoopBounds whole(size_t position);
+  void apply_conditions(Tasks tasks, size_t position, LoopBounds& limits);
   void tighten(const UOp& condition, size_t position, LoopBounds& limits);
   void leave_out(const UOp& condition, const UOp& range, LoopBounds& limits);
 

@@ -138,12 +138,24 @@ void Lineariser::emit_last_iteration(const Group& group, size_t range, int64_t v
   if (!is_sure) emit.close();
 }
 
-void Lineariser::emit_tiles(const Group& group, size_t range, const LoopBounds& limits,
-                            const Tiles& tiles) {
+// Tiles of so many steps among the given numbers, which begin at one of these elements.
+void Lineariser::emit_tiles(const Group& group, size_t range, const LoopBounds& numbers,
+                            const LoopBounds& elements, const Tiles& tiles) {
   Emitter& emit = make_.emit;
   const BalancedTile& tile = *balanced_.tiles[range];
-  const LinearId begin = emit.elementwise(Op::Max, kInt64, {limits.begin, tiles.begin});
-  const LinearId end = emit.elementwise(Op::Min, kInt64, {limits.end, tiles.end});
+  const auto number_at = [&](LinearId element) {
+    const LinearId before = emit.elementwise(Op::Neg, kInt64, {tiles.first});
+    const LinearId from_first = emit.elementwise(Op::Add, kInt64, {element, before});
+    const LinearId up =
+        emit.elementwise(Op::Add, kInt64, {from_first, emit.index_constant(tiles.apart - 1)});
+    return emit.elementwise(Op::FloorDiv, kInt64, {up, emit.index_constant(tiles.apart)});
+  };
+  LinearId begin = emit.elementwise(Op::Max, kInt64, {numbers.begin, tiles.begin});
+  if (elements.begin != emit.index_constant(0))
+    begin = emit.elementwise(Op::Max, kInt64, {begin, number_at(elements.begin)});
+  LinearId end = emit.elementwise(Op::Min, kInt64, {numbers.end, tiles.end});
+  if (elements.end != make_.values.scalar_index(tile.size))
+    end = emit.elementwise(Op::Min, kInt64, {end, number_at(elements.end)});
   const LinearId loop = emit.open(Op::Loop, kInt64, {begin, end}, 1);
   const LinearId walked =
       emit.elementwise(Op::Mul, kInt64, {loop, emit.index_constant(tiles.apart)});
@@ -152,7 +164,7 @@ void Lineariser::emit_tiles(const Group& group, size_t range, const LoopBounds& 
   at_.nest.open_loop(range, start, emit.depth_of(start));
   at_.nest.set_limit(tile.steps_in, tiles.steps);
   const size_t known_before = at_.prover.known();
-  for (const UOp& fact : limits.facts) at_.prover.know(fact, emit.depth());
+  for (const UOp& fact : elements.facts) at_.prover.know(fact, emit.depth());
   at_.prover.know(tiles.fact, emit.depth());
   close_inside(group, range);
   at_.prover.forget_beyond(known_before);
@@ -161,15 +173,19 @@ void Lineariser::emit_tiles(const Group& group, size_t range, const LoopBounds& 
   emit.close();
 }
 
-void Lineariser::emit_balanced(const Group& group, size_t range, LoopBounds limits) {
+void Lineariser::emit_balanced(const Group& group, size_t range) {
   const BalancedTile& tile = *balanced_.tiles[range];
-  if (at_.nest.at(range).kind != RangeKind::Thread)
-    limits.end = make_.values.scalar_index(tile.count);
+  const LoopBounds elements = limits_.elements_of(group, range);
+  LoopBounds numbers;
+  if (at_.nest.at(range).kind == RangeKind::Thread)
+    numbers = limits_.launched();
+  else
+    numbers = {make_.emit.index_constant(0), make_.values.scalar_index(tile.count), {}};
   const int64_t scratch = program_.scratch_bytes;  // tiles of different sizes share it
   int64_t most = scratch;
   for (const Tiles& tiles : cuts_.tiles_of(tile, at_.nest.range(range))) {
     program_.scratch_bytes = scratch;
-    emit_tiles(group, range, limits, tiles);
+    emit_tiles(group, range, numbers, elements, tiles);
     most = std::max(most, program_.scratch_bytes);
   }
   program_.scratch_bytes = most;
