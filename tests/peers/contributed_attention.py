@@ -161,8 +161,20 @@ def grouped():
     yield case("not_causal", 6, 0, 0, [6, 6], 6, causal=0)
 
 
+def packed_attention(lengths, heads, q, k, v, added=None):
+    """Of [tokens, hidden], sequences of these lengths one behind the other, which are gone through one by one."""
+    out, first = [], 0
+    for n in lengths:
+        one = lambda x: x[first : first + n].reshape(n, heads, -1).transpose(1, 0, 2).astype(np.float64)
+        scores = one(q) @ one(k).transpose(0, 2, 1) / np.sqrt(q.shape[1] // heads)
+        if added is not None:
+            scores = scores + added[0, :, :n, :n]
+        out.append((softmax(scores) @ one(v)).transpose(1, 0, 2).reshape(n, -1))
+        first += n
+    return np.concatenate(out).astype(np.float32)
+
+
 def packed():
-    """Sequences of several lengths; the reference goes through them one by one."""
     lengths, sequence, heads, head, size = [3, 5, 1], 5, 2, 8, 12
     tokens, hidden = sum(lengths), heads * head
     filled = [b * sequence + s for b, n in enumerate(lengths) for s in range(n)]
@@ -171,16 +183,7 @@ def packed():
     bounds = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
     added = floats(6, 1, heads, sequence, sequence)
 
-    def reference(q, k, v, bias):
-        out = []
-        for first, n in zip(bounds, lengths):
-            one = lambda x: x[first : first + n].reshape(n, heads, head).transpose(1, 0, 2).astype(np.float64)
-            scores = one(q) @ one(k).transpose(0, 2, 1) / np.sqrt(head)
-            if bias is not None:
-                scores = scores + bias[0, :, :n, :n]
-            out.append((softmax(scores) @ one(v)).transpose(1, 0, 2).reshape(n, hidden))
-        return {"y0": np.concatenate(out).astype(np.float32)}
-
+    reference = lambda *given: {"y0": packed_attention(lengths, heads, *given)}
     x, w, b = floats(1, tokens, size), floats(2, size, 3 * hidden), floats(3, 3 * hidden)
     q, k, v = np.split(x @ w + b, 3, axis=1)
     places = {"offsets": offsets, "bounds": bounds}

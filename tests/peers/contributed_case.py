@@ -25,12 +25,13 @@ def integers(seed, kind, *shape):
 
 class Case:
     """One node: inputs by name (None: left out), those of `weights` as initializers. `wanted` are the outputs by
-    name of an operator that onnxruntime has no kernel for; `steps` how far integers may be apart."""
+    name of an operator that onnxruntime has no kernel for; `steps` how far integers may be apart, `tolerance` reals,
+    as a share of the largest or of `least`."""
 
-    def __init__(self, name, op, inputs, outputs=1, weights=(), tolerance=1e-4, wanted=None, steps=0,
+    def __init__(self, name, op, inputs, outputs=1, weights=(), tolerance=1e-4, least=LEAST, wanted=None, steps=0,
                  domain="com.microsoft", standard=17, **attributes):  # fmt: skip
         self.name, self.inputs, self.tolerance = name, dict(inputs), tolerance
-        self.wanted, self.steps = wanted, steps
+        self.wanted, self.steps, self.least = wanted, steps, least
         self.weights = sorted(n for n in set(weights) if inputs.get(n) is not None)
         self.standard = standard  # the version of the standard's operators
         names = [n if v is not None else "" for n, v in inputs.items()]
@@ -98,4 +99,4 @@ def difference(case, got, want):
     error = np.abs(got[finite] - want[finite]).max(initial=0)
     if case.steps:
         return error / (case.steps + 0.5)
-    return error / max(np.abs(want[finite]).max(initial=0), LEAST) / case.tolerance if error else 0.0
+    return error / max(np.abs(want[finite]).max(initial=0), case.least) / case.tolerance if error else 0.0

@@ -12,7 +12,9 @@ import sys
 import drawn_cases
 
 try:
+    import drawn_contributed_attention
     import drawn_contributed_layout
+    import drawn_contributed_quantized
     import numpy as np
     import tiny
     from contributed_case import difference, wanted_of
@@ -55,7 +57,7 @@ def describe(case, free):
     return f"{'free' if free else 'fixed'} sizes, {inputs}, {case.outputs}, {attributes}"
 
 
-DRAWS = drawn_contributed_layout.DRAWS
+DRAWS = drawn_contributed_attention.DRAWS | drawn_contributed_layout.DRAWS | drawn_contributed_quantized.DRAWS
 
 
 if __name__ == "__main__":

@@ -269,9 +269,12 @@ def grouped_heads(d):
     attributes = {"num_heads": heads * repeats, "kv_num_heads": heads, "do_rotary": d.number(0, 1), "rotary_interleaved": d.number(0, 1)}
     if d.number(0, 1):
         attributes["local_window_size"] = d.number(1, 6)
+    attributes |= d.among({}, {"softcap": 2.0}, {"scale": 0.4}, {"smooth_softmax": 1})
     table = [d.floats([16, width // 2]) for _ in range(2)] if attributes["do_rotary"] else []
-    return [d.floats([batch, steps, heads * repeats * width]), d.floats([batch, steps, heads * width]), d.floats([batch, steps, heads * width]),
-            d.floats([batch, heads, past, width]), d.floats([batch, heads, past, width]), np.full([batch], total - 1, np.int32), np.int32(total),
+    q, k, v = (d.floats([batch, steps, n * width]) for n in (heads * repeats, heads, heads))
+    if d.coin():
+        q, k, v = np.concatenate([q, k, v], -1), None, None
+    return [q, k, v, d.floats([batch, heads, past, width]), d.floats([batch, heads, past, width]), np.full([batch], total - 1, np.int32), np.int32(total),
             *table], attributes
 
 
