@@ -60,35 +60,39 @@ class Draw:
         return self.data.draw(st.permutations(range(count)))
 
 
-def in_both(op, arrays, attributes, version, outputs):
+def in_both(op, arrays, attributes, version, outputs, constant):
     """What both engines make, inputs of fixed sizes and of free ones; None where onnxruntime refuses the case."""
     names = [f"x{i}" if array is not None else "" for i, array in enumerate(arrays)]
-    made = [f"y{i}" for i in range(outputs)]
+    given = {name: np.asarray(array) for name, array in zip(names, arrays) if name}
+    inputs = {name: array for name, array in given.items() if name not in constant}
+    domain, _, plain = op.rpartition(".")
+    node = helper.make_node(plain, names, [f"y{i}" for i in range(outputs)], domain=domain, **attributes)
     for is_free in (False, True):
-        first, *constants = ((name, array) for name, array in zip(names, arrays) if name)
-        shape = [f"n{i}" for i in range(first[1].ndim)] if is_free else first[1].shape
-        domain, _, plain = op.rpartition(".")
-        graph = helper.make_graph([helper.make_node(plain, names, made, domain=domain, **attributes)], "g",
-                                  [helper.make_tensor_value_info(first[0], helper.np_dtype_to_tensor_dtype(first[1].dtype), shape)],
-                                  [helper.make_empty_tensor_value_info(name) for name in made],
-                                  [numpy_helper.from_array(np.asarray(array), name) for name, array in constants])
+        shape = lambda name, array: [f"{name}_{i}" for i in range(array.ndim)] if is_free else array.shape
+        graph = helper.make_graph([node], "g", [helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), shape(name, array))
+                                                for name, array in inputs.items()],
+                                  [helper.make_empty_tensor_value_info(name) for name in node.output],
+                                  [numpy_helper.from_array(array, name) for name, array in given.items() if name in constant])  # fmt: skip
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", version), helper.make_opsetid("com.microsoft", 1)], ir_version=9).SerializeToString()
         try:
-            want = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"]).run(None, {first[0]: first[1]})
+            want = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"]).run(None, inputs)
         except Exception:  # its own limits
             return
-        yield want, [np.array(one.numpy()) for one in tiny.Model.load(CONTEXT, model).run([first[1]])]
+        yield want, [np.array(one.numpy()) for one in tiny.Model.load(CONTEXT, model).run(list(inputs.values()))]
 
 
 def check(data, op, draw, version, outputs=1, tolerance=2e-5):
     """Whether onnxruntime has the case."""
-    arrays, attributes = draw(Draw(data))
+    d = Draw(data)
+    arrays, attributes = draw(d)
+    some = d.number(0, 2)  # of the inputs but the first none are constants, all, or some
+    constant = [f"x{i}" for i in range(1, len(arrays)) if some == 1 or (some == 2 and d.coin())]
     is_had = False
-    for want, got in in_both(op, arrays, attributes, version, outputs):
+    for want, got in in_both(op, arrays, attributes, version, outputs, constant):
         is_had = True
         for one, other in zip(got, want, strict=True):
-            assert one.dtype == other.dtype and one.shape == other.shape, (one.shape, other.shape, attributes)
-            np.testing.assert_allclose(one.astype(np.float64), other.astype(np.float64), tolerance, tolerance, err_msg=str(attributes))
+            assert one.dtype == other.dtype and one.shape == other.shape, (one.shape, other.shape, attributes, constant)
+            np.testing.assert_allclose(one.astype(np.float64), other.astype(np.float64), tolerance, tolerance, err_msg=f"{attributes} {constant}")
     return is_had
 
 
