@@ -6,7 +6,7 @@ from onnx import helper, numpy_helper
 
 # A value that lies between two of eight bits goes to either where it was summed in another order.
 QUANTISED = 2e-2
-# An output below it is what is left of larger numbers that cancel.
+# Drawn outputs below it are what is left of larger numbers that cancel.
 LEAST = 1e-2
 
 
@@ -28,7 +28,7 @@ class Case:
     name of an operator that onnxruntime has no kernel for; `steps` how far integers may be apart, `tolerance` reals,
     as a share of the largest or of `least`."""
 
-    def __init__(self, name, op, inputs, outputs=1, weights=(), tolerance=1e-4, least=LEAST, wanted=None, steps=0,
+    def __init__(self, name, op, inputs, outputs=1, weights=(), tolerance=1e-4, least=1e-30, wanted=None, steps=0,
                  domain="com.microsoft", standard=17, **attributes):  # fmt: skip
         self.name, self.inputs, self.tolerance = name, dict(inputs), tolerance
         self.wanted, self.steps, self.least = wanted, steps, least
@@ -61,7 +61,7 @@ def drawn_case(d, op, inputs, outputs=1, constant=(), **more):
     some = d.number(0, 2)
     first = next(name for name, value in inputs.items() if value is not None and name not in constant)
     weights = [name for name in inputs if name != first and (some == 1 or (some == 2 and d.coin()))]
-    return Case(op, op, inputs, outputs, [*constant, *weights], **more)
+    return Case(op, op, inputs, outputs, [*constant, *weights], **{"least": LEAST, **more})
 
 
 def run_by_peer(model, given, outputs=None):

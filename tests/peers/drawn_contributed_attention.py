@@ -44,12 +44,12 @@ def attention(d, op):
     return drawn_case(d, op, given, 2 if past else 1, **attributes)
 
 
-def multi_head(d):
+def multi_head(d, op):
     batch, time, keys, heads, head = d.number(1, 3), d.number(1, 5), d.number(1, 7), d.number(1, 3), d.among(4, 8)
     form, past = d.among("apart", "packed", "pairs", "cross", "past"), d.number(1, 5)
     hidden = heads * head
     q, causal = d.floats([batch, time, hidden]), d.number(0, 1)
-    op, attributes = "MultiHeadAttention", {"num_heads": heads}
+    attributes = {"num_heads": heads}
     if form == "packed":
         x = d.floats([batch, time, heads, 3, head])
         wanted = attend(*(x[:, :, :, i].transpose(0, 2, 1, 3) for i in range(3)), causal=causal)
@@ -78,7 +78,7 @@ def multi_head(d):
     return drawn_case(d, op, given, ["y", "key", "value"], unidirectional=causal, **attributes)
 
 
-def decoder(d):
+def decoder(d, op):
     batch, heads, head, room = d.number(1, 3), d.number(1, 3), d.among(4, 8, 16), d.number(2, 12)
     past = d.number(0, room - 1)
     hidden = heads * head
@@ -92,7 +92,7 @@ def decoder(d):
     key[:, :, past], value[:, :, past] = (split(given[n], heads)[:, :, 0] for n in "kv")
     outside = 0 if mask_ is None else np.where(mask_, 0, -10000)[:, None, None]
     y = attend(split(given["q"], heads), key[:, :, : past + 1], value[:, :, : past + 1], outside + (0 if added is None else added))
-    return drawn_case(d, "DecoderMaskedMultiHeadAttention", given, ["y", "key", "value"], wanted={"y": y, "key": key, "value": value}, num_heads=heads,
+    return drawn_case(d, op, given, ["y", "key", "value"], wanted={"y": y, "key": key, "value": value}, num_heads=heads,
                       past_present_share_buffer=1)  # fmt: skip
 
 
@@ -120,7 +120,7 @@ def packed(d, op):
     return drawn_case(d, op, given | places | more, wanted={"y0": packed_attention(lengths, heads, q, k, v, added)}, num_heads=heads)
 
 
-def rotary(d):
+def rotary(d, op):
     batch, time, heads, head, positions = d.number(1, 3), d.number(1, 6), d.number(1, 3), d.among(4, 8, 16), d.number(8, 20)
     turned = d.among(0, head // 2)
     half = (turned or head) // 2
@@ -130,7 +130,7 @@ def rotary(d):
     attributes = {"interleaved": d.number(0, 1)}
     if turned:
         attributes |= {"rotary_embedding_dim": turned, "num_heads": heads}
-    return drawn_case(d, "RotaryEmbedding", {"x": x, "place": places, "cos": d.floats([positions, half]), "sin": d.floats([positions, half])}, **attributes)
+    return drawn_case(d, op, {"x": x, "place": places, "cos": d.floats([positions, half]), "sin": d.floats([positions, half])}, **attributes)
 
 
 def embedding(d, op):

@@ -63,10 +63,10 @@ def group_norm(d, op):
                       channels_last=last, epsilon=1e-5)  # fmt: skip
 
 
-def simplified(d):
+def simplified(d, op):
     x = d.floats(d.shape(d.number(1, 4), 1, 9))
     axis = d.axis(x.ndim)
-    return drawn_case(d, "SimplifiedLayerNormalization", {"x": x, "gamma": d.floats(x.shape[axis:])}, domain="", axis=axis, epsilon=1e-5)
+    return drawn_case(d, op, {"x": x, "gamma": d.floats(x.shape[axis:])}, domain="", axis=axis, epsilon=1e-5)
 
 
 def biased(d, op):
@@ -78,7 +78,7 @@ def biased(d, op):
     return drawn_case(d, op, {"x": x, "b": b}, wanted={"y0": (left * erf_gelu(right)).astype(np.float32)})
 
 
-def biased_softmax(d):
+def biased_softmax(d, op):
     shape = d.shape(d.number(2, 4), 1, 6)
     axis, inner = d.number(1, len(shape) - 1), d.number(0, 1)
     # Broadcast along the axes before `axis` that are inner, or along the first ones.
@@ -86,17 +86,17 @@ def biased_softmax(d):
     bias = [n if (i < among if inner else i >= among) or i >= axis else 1 for i, n in enumerate(shape)]
     x, b = d.floats(shape), d.floats(bias)
     y = softmax((x + b).astype(np.float64).reshape(*shape[:axis], -1)).reshape(shape)
-    return drawn_case(d, "BiasSoftmax", {"x": x, "b": b}, wanted={"y0": y.astype(np.float32)}, axis=axis, is_inner_broadcast=inner)
+    return drawn_case(d, op, {"x": x, "b": b}, wanted={"y0": y.astype(np.float32)}, axis=axis, is_inner_broadcast=inner)
 
 
-def biased_dropout(d):
+def biased_dropout(d, op):
     x = d.floats(d.shape(d.number(1, 4)))
     given, total = {"x": x, "b": d.floats(d.among(x.shape, x.shape[-1:]))}, x
     total = x + given["b"]
     if d.coin():
         given["skip"] = d.floats(x.shape)
         total = total + given["skip"]
-    return drawn_case(d, "BiasDropout", given, ["y", "mask"], wanted={"y": total, "mask": np.ones(x.shape, bool)})
+    return drawn_case(d, op, given, ["y", "mask"], wanted={"y": total, "mask": np.ones(x.shape, bool)})
 
 
 def product(d, op):
@@ -122,17 +122,17 @@ def product(d, op):
     return drawn_case(d, op, {"a": laid(a, "A"), "b": laid(b, "B")}, **more, **attributes)
 
 
-def fused_gemm(d):
+def fused_gemm(d, op):
     m, k, n = d.shape(3, 1, 24)
     name, numbers, _ = activation(d)
     attributes = {"transA": d.number(0, 1), "transB": d.number(0, 1), "alpha": d.among(0.5, 1.0), "beta": d.among(2.0, 1.0), "activation": name}
     given = {"a": d.floats([k, m] if attributes["transA"] else [m, k]), "b": d.floats([n, k] if attributes["transB"] else [k, n])}
     if d.coin():
         given["c"] = d.floats(d.among([n], [m, n], [1, n], [m, 1], [1]))
-    return drawn_case(d, "FusedGemm", given, **attributes, **dict(zip(("activation_alpha", "activation_beta"), numbers)))
+    return drawn_case(d, op, given, **attributes, **dict(zip(("activation_alpha", "activation_beta"), numbers)))
 
 
-def fast_gelu_product(d):
+def fast_gelu_product(d, op):
     k, n = d.shape(2, 1, 20)
     x, w = d.floats([*d.shape(d.number(1, 2)), k]), d.floats([k, n])
     given, y = {"x": x, "w": w}, x.astype(np.float64) @ w
@@ -140,16 +140,16 @@ def fast_gelu_product(d):
         given["b"] = d.floats([n])
         y = y + given["b"]
     wanted = (0.5 * y * (1 + np.tanh(0.7978845608 * (y + 0.044715 * y**3)))).astype(np.float32)
-    return drawn_case(d, "GemmFastGelu", given, wanted={"y0": wanted})
+    return drawn_case(d, op, given, wanted={"y0": wanted})
 
 
-def fused_convolution(d):
+def fused_convolution(d, op):
     (x, w, *bias), attributes = convolution(d)
     name, numbers, _ = activation(d)
     given = {"x": x, "w": w, "b": bias[0] if bias else None}
     if d.coin():
         given["z"] = d.floats(standard("Conv", [x, w], **attributes).shape)
-    return drawn_case(d, "FusedConv", given, activation=name, **attributes, **({"activation_params": numbers} if numbers else {}))
+    return drawn_case(d, op, given, activation=name, **attributes, **({"activation_params": numbers} if numbers else {}))
 
 
 def last_convolution(d, op):
@@ -167,27 +167,27 @@ def last_convolution(d, op):
     return drawn_case(d, op, given, wanted={"y0": y}, **attributes)
 
 
-def cropped(d):
+def cropped(d, op):
     x, count = d.floats([d.number(1, 3), d.number(1, 4), *d.shape(2, 2, 9)]), d.number(1, 5)
     given = {"x": x, "regions": d.rng.uniform(-0.2, 1.2, (count, 4)).astype(np.float32), "batch": d.integers([count], 0, len(x), np.int32),
              "size": np.int32(d.shape(2, 1, 6))}  # fmt: skip
-    return drawn_case(d, "CropAndResize", given, constant=["size"], mode=d.among("bilinear", "nearest"), extrapolation_value=d.among(0.0, 0.5))
+    return drawn_case(d, op, given, constant=["size"], mode=d.among("bilinear", "nearest"), extrapolation_value=d.among(0.0, 0.5))
 
 
-def sampled(d):
+def sampled(d, op):
     given = {"x": d.floats([2, d.number(1, 4), *d.shape(2, 2, 8)]), "grid": d.floats([2, *d.shape(2, 1, 6), 2])}
-    return drawn_case(d, "GridSample", given, mode=d.among("bilinear", "nearest", "bicubic"), align_corners=d.number(0, 1),
+    return drawn_case(d, op, given, mode=d.among("bilinear", "nearest", "bicubic"), align_corners=d.number(0, 1),
                       padding_mode=d.among("zeros", "border", "reflection"))  # fmt: skip
 
 
-def finite(d):
+def finite(d, op):
     given = {f"x{i}": d.floats(d.shape(d.number(0, 3))) for i in range(d.number(1, 4))}
     for x in given.values():
         if d.number(0, 3) == 0:
             x.reshape(-1)[d.number(0, x.size - 1)] = d.among(np.inf, -np.inf, np.nan)
     flags = d.among({}, {"isinf_only": 1}, {"isnan_only": 1})
     bad = lambda x: (np.isinf(x).any() and "isnan_only" not in flags) or (np.isnan(x).any() and "isinf_only" not in flags)
-    return drawn_case(d, "IsAllFinite", given, wanted={"y0": np.array(not any(bad(x) for x in given.values()))}, **flags)
+    return drawn_case(d, op, given, wanted={"y0": np.array(not any(bad(x) for x in given.values()))}, **flags)
 
 
 def spectrum(d, op):
@@ -206,79 +206,79 @@ def complex_product(d, op):
     return drawn_case(d, op, {"a": a, "b": b}, wanted={"y0": pairs(left * (right.conj() if op == "ComplexMulConj" else right))})
 
 
-def inverse(d):
+def inverse(d, op):
     n = d.number(1, 16)
     x = (d.floats([*d.shape(d.number(0, 2), 1, 3), n, n]) / n + np.eye(n, dtype=np.float32))[..., d.permutation(n), :]
-    return drawn_case(d, "Inverse", {"x": np.ascontiguousarray(x)}, wanted={"y0": np.linalg.inv(x.astype(np.float64)).astype(np.float32)})
+    return drawn_case(d, op, {"x": np.ascontiguousarray(x)}, wanted={"y0": np.linalg.inv(x.astype(np.float64)).astype(np.float32)})
 
 
-def distances(d):
+def distances(d, op):
     k = d.number(1, 40)
-    return drawn_case(d, "CDist", {"a": d.floats([d.number(1, 9), k]), "b": d.floats([d.number(1, 20), k])}, metric=d.among("sqeuclidean", "euclidean"))
+    return drawn_case(d, op, {"a": d.floats([d.number(1, 9), k]), "b": d.floats([d.number(1, 20), k])}, metric=d.among("sqeuclidean", "euclidean"))
 
 
-def unfolded(d):
+def unfolded(d, op):
     x = d.floats(d.shape(d.number(1, 4), 1, 9))
     dim = d.axis(x.ndim)
     size, step = d.number(1, x.shape[dim]), d.number(1, 4)
     seen = np.lib.stride_tricks.sliding_window_view(x, size, dim)
     seen = seen[(slice(None),) * (dim % x.ndim) + (slice(None, None, step),)]
-    return drawn_case(d, "UnfoldTensor", {"x": x}, wanted={"y0": np.ascontiguousarray(seen)}, dim=dim, size=size, step=step)
+    return drawn_case(d, op, {"x": x}, wanted={"y0": np.ascontiguousarray(seen)}, dim=dim, size=size, step=step)
 
 
-def expanded(d):
+def expanded(d, op):
     x = d.floats(d.shape(d.number(0, 3)))
-    return drawn_case(d, "ExpandDims", {"x": x, "axis": np.array(d.number(-x.ndim - 1, x.ndim), np.int32)}, constant=["axis"])
+    return drawn_case(d, op, {"x": x, "axis": np.array(d.number(-x.ndim - 1, x.ndim), np.int32)}, constant=["axis"])
 
 
-def triangle(d):
+def triangle(d, op):
     x = d.floats(d.shape(d.number(2, 4), 1, 7))
-    return drawn_case(d, "Trilu", {"x": x} | ({"k": np.array(d.number(-8, 8))} if d.coin() else {}), constant=["k"], upper=d.number(0, 1))
+    return drawn_case(d, op, {"x": x} | ({"k": np.array(d.number(-8, 8))} if d.coin() else {}), constant=["k"], upper=d.number(0, 1))
 
 
-def gathered(d):
+def gathered(d, op):
     x = d.floats(d.shape(d.number(1, 4), 1, 6))
     places = [*d.shape(d.number(0, 2), 1, 5), d.number(1, x.ndim)]
     most = np.int64(x.shape[: places[-1]])
     kind = d.among(np.int32, np.int64)
-    return drawn_case(d, "GatherND", {"x": x, "i": (d.rng.random(places) * most).astype(kind)})
+    return drawn_case(d, op, {"x": x, "i": (d.rng.random(places) * most).astype(kind)})
 
 
-def padded(d):
+def padded(d, op):
     mode = d.among("constant", "reflect", "edge")
     x = d.floats(d.shape(d.number(1, 4), 3, 7))
     pads = np.int64(d.shape(2 * x.ndim, -1 if mode == "constant" else 0, 2))
     given = {"x": x, "pads": d.among(pads, pads[None])}
     if mode == "constant" and d.coin():
         given["value"] = np.float32([2])
-    return drawn_case(d, "Pad", given, constant=["pads"], mode=mode)
+    return drawn_case(d, op, given, constant=["pads"], mode=mode)
 
 
-def repeated(d):
+def repeated(d, op):
     given = {"ids": d.integers([d.number(1, 3), d.number(1, 12)], 0, 4), "scores": None}
     given["scores"] = d.floats([len(given["ids"]), d.number(4, 9)])
-    return drawn_case(d, "NGramRepeatBlock", given, ngram_size=d.number(1, 4))
+    return drawn_case(d, op, given, ngram_size=d.number(1, 4))
 
 
-def positions(d):
+def positions(d, op):
     buckets, heads, keys, both = d.among(8, 16, 32), d.number(1, 4), d.number(1, 40), d.number(0, 1)
     # Whose logarithms are not near whole ones.
     most, table = d.among(37, 50, 77), d.floats([buckets, heads])
     rows = [[bucket(k - q, buckets, most, both) for k in range(keys)] for q in range(keys)]
-    return drawn_case(d, "RelativePositionBias", {"table": table, "queries": np.array(keys), "keys": np.array(keys)}, constant=["queries", "keys"],
+    return drawn_case(d, op, {"table": table, "queries": np.array(keys), "keys": np.array(keys)}, constant=["queries", "keys"],
                       max_distance=most, is_bidirectional=both, wanted={"y0": np.ascontiguousarray(table[np.array(rows)].transpose(2, 0, 1)[None])})  # fmt: skip
 
 
-def unique(d):
-    return drawn_case(d, "Unique", {"x": d.integers([d.number(1, 30)], 0, 9).astype(np.float32)}, 3)
+def unique(d, op):
+    return drawn_case(d, op, {"x": d.integers([d.number(1, 30)], 0, 9).astype(np.float32)}, 3)
 
 
-def counted(d):
+def counted(d, op):
     kind, delta = d.among(np.int32, np.int64, np.float32, np.float64, np.int16), d.among(-3, -1, 1, 2)
     start = d.number(-9, 9)
     limit = start + delta * d.number(0, 9) + d.among(0, 1 if delta > 0 else -1)
     given = {"start": start, "limit": limit} | ({} if delta == 1 else {"delta": delta})
-    return drawn_case(d, "Range", {n: np.array(v, kind) for n, v in given.items()})
+    return drawn_case(d, op, {n: np.array(v, kind) for n, v in given.items()})
 
 
 def padding(d, op):

@@ -66,46 +66,46 @@ def unary(d, op):
                       **({"alpha": d.among(0.01, 0.2, 1.5)} if op == "QLinearLeakyRelu" else {}))  # fmt: skip
 
 
-def softmax(d):
+def softmax(d, op):
     """Of numbers that are near: what is all of its row, onnxruntime gives as 0."""
     kind, opset = d.among(*BYTES), d.among(11, 13)
     x = steps(d, d.shape(d.number(1, 4), 2, 12), kind)
     given = {"a": x, **scale(d, "a", kind, 0.005), "y_scale": np.array(1 / 256, np.float32), "y_zero": np.array(0 if kind == np.uint8 else -128, kind)}
-    return drawn_case(d, "QLinearSoftmax", given, steps=1, constant=[n for n in given if n != "a"], opset=opset, axis=d.axis(x.ndim))
+    return drawn_case(d, op, given, steps=1, constant=[n for n in given if n != "a"], opset=opset, axis=d.axis(x.ndim))
 
 
-def mean(d):
+def mean(d, op):
     kind = d.among(*BYTES)
     x = steps(d, d.shape(d.number(1, 4)), kind)
     axes, keeps, a, y = sorted(d.permutation(x.ndim)[: d.number(1, x.ndim)]), d.number(0, 1), scale(d, "a", kind), scale(d, "y", kind, 0.02)
     wanted = rounded(real(x, a).mean(tuple(axes), keepdims=bool(keeps)), y, kind)
-    return drawn_case(d, "QLinearReduceMean", {"a": x, **a, **y}, steps=1, wanted={"y0": wanted}, axes=axes, keepdims=keeps)
+    return drawn_case(d, op, {"a": x, **a, **y}, steps=1, wanted={"y0": wanted}, axes=axes, keepdims=keeps)
 
 
-def where(d):
+def where(d, op):
     kind, shape = d.among(*BYTES), [*d.shape(d.number(0, 2)), d.width()]
     of = {name: scale(d, name, kind, may_lack=False) for name in "aby"}
     given = {"if": d.rng.random(broadcast(d, shape)) > 0.5, "a": steps(d, shape, kind), **of["a"], "b": steps(d, broadcast(d, shape), kind), **of["b"], **of["y"]}
-    return drawn_case(d, "QLinearWhere", given, steps=1, constant=[n for n in given if "_" in n])
+    return drawn_case(d, op, given, steps=1, constant=[n for n in given if "_" in n])
 
 
-def concat(d):
+def concat(d, op):
     kind, shape = d.among(*BYTES), d.shape(d.number(1, 4))
     axis = d.axis(len(shape))
     given = scale(d, "y", kind, may_lack=False)
     for i in range(d.number(1, 4)):
         shape[axis] = d.number(1, 6)
         given |= {f"x{i}": steps(d, shape, kind), **scale(d, f"x{i}", kind, may_lack=False)}
-    return drawn_case(d, "QLinearConcat", given, steps=1, constant=[n for n in given if "_" in n], axis=axis)
+    return drawn_case(d, op, given, steps=1, constant=[n for n in given if "_" in n], axis=axis)
 
 
-def global_pool(d):
+def global_pool(d, op):
     kind, last = d.among(*BYTES), d.number(0, 1)
     x = steps(d, [d.number(1, 3), *d.shape(d.number(2, 4), 1, 9)], kind)
     a, y = scale(d, "a", kind), scale(d, "y", kind, 0.02)
     axes = tuple(range(1, x.ndim - 1) if last else range(2, x.ndim))
     wanted = rounded(real(x, a).mean(axes, keepdims=True), y, kind)  # onnxruntime's kernel wants the zero points
-    return drawn_case(d, "QLinearGlobalAveragePool", {"a": x, **a, **y}, steps=1, wanted={"y0": wanted}, channels_last=last)
+    return drawn_case(d, op, {"a": x, **a, **y}, steps=1, wanted={"y0": wanted}, channels_last=last)
 
 
 def window(d, rank):
@@ -126,7 +126,7 @@ def pool(d, op):
                       channels_last=int(last), **counted)  # fmt: skip
 
 
-def conv(d):
+def conv(d, op):
     (x, w, *bias), attributes = convolution(d)
     kind, last, many = d.among(*BYTES), d.number(0, 1), w.shape[0]
     weights = {"w": d.integers(w.shape, -60, 61, np.int8), "w_scale": scales(d, d.among([], [many]), 0.004), "w_zero": None}
@@ -134,11 +134,11 @@ def conv(d):
     given = steps(d, x.shape, kind)
     rest = {**scale(d, "y", kind, 0.1, may_lack=False), "bias": d.integers([many], -3000, 3000, np.int32) if bias else None}
     of = scale(d, "a", kind, may_lack=False)
-    return drawn_case(d, "QLinearConv", {"a": np.ascontiguousarray(np.moveaxis(given, 1, -1)) if last else given, **of, **weights, **rest},
+    return drawn_case(d, op, {"a": np.ascontiguousarray(np.moveaxis(given, 1, -1)) if last else given, **of, **weights, **rest},
                       steps=1, constant=[*of, *weights, *rest], channels_last=last, **attributes)  # fmt: skip
 
 
-def gemm(d):
+def gemm(d, op):
     (m, k, n), turned = d.shape(3, 1, 40), [d.number(0, 1) for _ in "ab"]
     kinds = d.among(np.uint8, np.int8), np.int8
     a, b = steps(d, [k, m] if turned[0] else [m, k], kinds[0]), d.integers([n, k] if turned[1] else [k, n], -60, 61, kinds[1])
@@ -148,30 +148,30 @@ def gemm(d):
     is_whole = d.coin()
     if is_whole:
         given |= scale(d, "y", kinds[0], 0.2, may_lack=False)
-    return drawn_case(d, "QGemm", given, steps=int(is_whole), constant=[n for n in given if n != "a"], transA=turned[0], transB=turned[1],
+    return drawn_case(d, op, given, steps=int(is_whole), constant=[n for n in given if n != "a"], transA=turned[0], transB=turned[1],
                       alpha=d.among(1.0, 0.5))  # fmt: skip
 
 
-def wide_product(d):
+def wide_product(d, op):
     batch, (m, k, n) = d.shape(d.number(0, 2), 1, 3), d.shape(3, 1, 20)
     a, b = d.integers([*batch, m, k], -2000, 2000, np.int16), d.integers([*d.among(batch, []), k, n], -2000, 2000, np.int16)
-    return drawn_case(d, "MatMulInteger16", {"a": a, "b": b})
+    return drawn_case(d, op, {"a": a, "b": b})
 
 
-def integer_product(d):
+def integer_product(d, op):
     kind, shape = d.among(*BYTES), [*d.shape(d.number(0, 2)), d.width()]
     a, b = steps(d, shape, kind), steps(d, broadcast(d, shape), kind)
     zeros = {name: steps(d, [], kind) if d.coin() else None for name in ("a_zero", "b_zero")}
     left, right = (x.astype(np.int32) - (0 if z is None else int(z)) for x, z in zip((a, b), zeros.values()))
-    return drawn_case(d, "MulInteger", {"a": a, "a_zero": zeros["a_zero"], "b": b, "b_zero": zeros["b_zero"]}, wanted={"y0": left * right})
+    return drawn_case(d, op, {"a": a, "a_zero": zeros["a_zero"], "b": b, "b_zero": zeros["b_zero"]}, wanted={"y0": left * right})
 
 
-def integer_sum(d):
+def integer_sum(d, op):
     kind, wide = d.among((np.uint8, np.uint32), (np.int8, np.int32))
     x = steps(d, d.shape(d.number(1, 4)), kind)
     axes, keeps = sorted(d.permutation(x.ndim)[: d.number(1, x.ndim)]), d.number(0, 1)
     wanted = x.astype(wide).sum(tuple(axes), dtype=wide, keepdims=bool(keeps))
-    return drawn_case(d, "ReduceSumInteger", {"a": x}, wanted={"y0": wanted}, axes=axes, keepdims=keeps)
+    return drawn_case(d, op, {"a": x}, wanted={"y0": wanted}, axes=axes, keepdims=keeps)
 
 
 def dynamic_product(d, op):
@@ -188,7 +188,7 @@ def dynamic_product(d, op):
     return drawn_case(d, op, given, constant=["b", "b_scale", "b_zero", "bias"], tolerance=QUANTISED if op == "DynamicQuantizeMatMul" else 1e-4)
 
 
-def lstm(d):
+def lstm(d, op):
     time, batch, size, hidden, kind = d.number(1, 6), d.number(1, 3), d.number(1, 20), d.number(1, 20), d.among(*BYTES)
     direction = d.among("forward", "reverse", "bidirectional")
     ways = 2 if direction == "bidirectional" else 1
@@ -201,24 +201,24 @@ def lstm(d):
              "h": optional(d.floats([ways, batch, hidden])), "c": optional(d.floats([ways, batch, hidden])),
              "p": optional(d.floats([ways, 3 * hidden]) / 10), "w_scale": scales(d, shape, 0.002), "w_zero": zero(), "r_scale": scales(d, shape, 0.002),
              "r_zero": zero()}  # fmt: skip
-    return drawn_case(d, "DynamicQuantizeLSTM", given, 3, constant=["w", "r", "b", "p", "w_scale", "w_zero", "r_scale", "r_zero"], tolerance=QUANTISED,
+    return drawn_case(d, op, given, 3, constant=["w", "r", "b", "p", "w_scale", "w_zero", "r_scale", "r_zero"], tolerance=QUANTISED,
                       least=1, hidden_size=hidden, direction=direction, input_forget=d.number(0, 1), **({"clip": 0.7} if d.coin() else {}))  # fmt: skip
 
 
-def bitsandbytes(d):
+def bitsandbytes(d, op):
     k, n, block = d.number(1, 8) * 16, d.number(1, 20), d.among(16, 32, 64)
     given = {"a": d.floats([*d.shape(d.number(1, 2)), k]), "b": d.integers([(n * k + 1) // 2], 0, 256, np.uint8), "scales": np.abs(d.floats([-(-n * k // block)]))}
-    return drawn_case(d, "MatMulBnb4", given, constant=["b", "scales"], K=k, N=n, block_size=block, quant_type=d.number(0, 1))
+    return drawn_case(d, op, given, constant=["b", "scales"], K=k, N=n, block_size=block, quant_type=d.number(0, 1))
 
 
-def gathered(d):
+def gathered(d, op):
     rows, block, bits = d.number(1, 12), d.among(16, 32), d.among(4, 8)
     blocks = d.number(1, 3)
     size = blocks * block
     data = packed(d.integers([rows, size], 0, 1 << bits), bits)
     zeros = packed(d.integers([rows, blocks], 0, 1 << bits), bits) if d.coin() else None
     given = {"data": data, "rows": d.integers(d.shape(d.number(0, 2)), -rows, rows, d.among(np.int32, np.int64)), "scales": d.floats([rows, blocks]), "zeros": zeros}
-    return drawn_case(d, "GatherBlockQuantized", given, constant=["data", "scales", "zeros"], block_size=block, gather_axis=0, quantize_axis=1, bits=bits)
+    return drawn_case(d, op, given, constant=["data", "scales", "zeros"], block_size=block, gather_axis=0, quantize_axis=1, bits=bits)
 
 
 def linear(d, op):
@@ -230,7 +230,7 @@ def linear(d, op):
     return drawn_case(d, op, given, steps=int(op == "QuantizeLinear"), axis=axis)
 
 
-def experts(d):
+def experts(d, op):
     tokens, hidden, inner, count = d.among(1, 2, 9, 19), d.number(1, 24), d.number(1, 20), d.number(1, 6)
     kind, k, normalized = d.among("relu", "silu", "identity", "swiglu"), d.number(1, count), d.number(0, 1)
     fusion = d.number(1, 2) if kind == "swiglu" else 0
@@ -244,10 +244,10 @@ def experts(d):
     wanted = mixture(x, router, [(first, b1), (second, b2)], k, kind, normalized, fusion=fusion, **named)
     attributes = more | ({"swiglu_fusion": fusion} if fusion else {})
     given = {"x": x, "router": router, "first": first, "b1": b1, "second": second, "b2": b2}
-    return drawn_case(d, "MoE", given, wanted={"y0": wanted}, k=k, activation_type=kind, normalize_routing_weights=normalized, **attributes)
+    return drawn_case(d, op, given, wanted={"y0": wanted}, k=k, activation_type=kind, normalize_routing_weights=normalized, **attributes)
 
 
-def quantised_experts(d):
+def quantised_experts(d, op):
     tokens, bits, block, count = d.among(1, 2, 9, 19), d.among(2, 4, 8), d.among(0, 16, 32), d.number(1, 6)
     unit = block or 8
     hidden, inner, k, has_zero = d.number(1, 3) * unit, d.number(1, 3) * unit, d.number(1, count), d.coin()
@@ -260,7 +260,7 @@ def quantised_experts(d):
     b1, b2 = d.floats([count, 2 * inner]), d.floats([count, hidden])
     wanted = mixture(x, router, [(w1, b1), (w2, b2)], k, "swiglu", True, fusion=1)
     given = {"x": x, "router": router, "q1": q1, "s1": s1, "b1": b1, "q2": q2, "s2": s2, "b2": b2, "q3": None, "s3": None, "b3": None, "z1": z1, "z2": z2}
-    return drawn_case(d, "QMoE", given, constant=[n for n in given if n not in ("x", "router")], wanted={"y0": wanted}, k=k, expert_weight_bits=bits,
+    return drawn_case(d, op, given, constant=[n for n in given if n not in ("x", "router")], wanted={"y0": wanted}, k=k, expert_weight_bits=bits,
                       activation_type="swiglu", swiglu_fusion=1, **({"block_size": block} if block else {}))  # fmt: skip
 
 

@@ -30,8 +30,7 @@ def ours(case, free):
 
 def check(data, op, draw):
     """Whether onnxruntime has the case, or none is needed."""
-    d = drawn_cases.Draw(data)
-    case = draw(d, op) if draw.__code__.co_argcount > 1 else draw(d)
+    case = draw(drawn_cases.Draw(data), op)
     try:
         wanted = wanted_of(case)
     except Exception:  # its own limits, of which ours may be others
