@@ -7,10 +7,13 @@
 
 #include "base/error.h"
 #include "engine/backend.h"
+#include "engine/observe.h"
 #include "schedule/schedule.h"
 #include "tensor/activation.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
+#include "tensor/indexing.h"
+#include "tensor/joining.h"
 #include "tensor/matmul.h"
 #include "tensor/movement.h"
 #include "tensor/normalization.h"
@@ -49,10 +52,11 @@ class SizedExpression : Choices {
       : Choices(seed),
         context_(std::move(context)),
         sizes_(std::move(sizes)),
-        is_padded_(seed % kPaddedOf == 0) {}
+        kind_(seed % kKinds) {}
 
   Tensor make() {
-    if (is_padded_) return epilogue(padded_product());
+    if (kind_ == kPadded) return epilogue(padded_product());
+    if (kind_ == kMoved) return finished(moved());
     switch (below(11)) {
       case 0:
       case 1:
@@ -124,6 +128,70 @@ class SizedExpression : Choices {
     const Tensor x = leaf({1 + below(9), 1 + below(9), channels});
     const Tensor framed = pad(x, {below(2), below(2), 0}, {below(2), below(2), 0});
     return matmul(framed, permute(leaf({columns, channels}), {1, 0}));
+  }
+  // Axes padded, cut, turned, merged, repeated and joined.
+  Tensor moved() {
+    Shape shape{sizes_.first, size(12), size(16)};
+    if (chance(50)) shape[static_cast<size_t>(1 + below(2))] = sizes_.second;
+    Tensor t = leaf(shape);
+    for (int64_t left = 1 + below(4); left > 0; --left) t = moved(t);
+    return t;
+  }
+  Tensor moved(const Tensor& t) {
+    const int64_t rank = t.rank(), axis = below(rank);
+    const auto at = static_cast<size_t>(axis);
+    Shape shape = t.shape(), none(shape.size(), Dim(0));
+    Shape one = none;
+    one[at] = Dim(1);
+    Ints axes(shape.size());
+    for (size_t i = 0; i < axes.size(); ++i) axes[i] = static_cast<int64_t>(i);
+    switch (below(9)) {
+      case 0:
+        return pad(t, chance(50) ? one : none, one, chance(30) ? 2 : 0);
+      case 1:  // one step on
+        return slice_axis(pad(t, none, one), axis, 1, shape[at] + Dim(1));
+      case 2:
+        return flip(t, {axis});
+      case 3:
+        shuffle(axes);
+        return permute(t, axes);
+      case 4: {
+        if (axis + 1 == rank) return neg(t);
+        shape[at] = shape[at] * shape[at + 1];
+        shape.erase(shape.begin() + axis + 1);
+        return reshape(t, shape);
+      }
+      case 5: {
+        if (rank == 4) return flip(t, {axis});
+        shape.insert(shape.begin() + axis, Dim(1 + below(3)));
+        return expand(unsqueeze(t, {axis}), shape);
+      }
+      case 6: {
+        shape[at] = chance(50) ? Dim(1 + below(5)) : sizes_.second;
+        const Tensor parts[] = {t, leaf(shape)};
+        return concat(parts, axis);
+      }
+      case 7:
+        return rank < 2 ? neg(t) : chance(50) ? triu(t, below(3) - 1) : tril(t, below(3));
+      default:
+        return add(t, leaf({shape.back()}));
+    }
+  }
+  // Summed, multiplied, or as it is.
+  Tensor finished(const Tensor& t) {
+    const int64_t axis = below(t.rank());
+    switch (below(5)) {
+      case 0:
+        return sum(t, {axis});
+      case 1:
+        return max(t, {axis}, true);
+      case 2:
+        return t.rank() < 2 ? sum(t, {0}) : matmul(t, leaf({t.shape().back(), size(40)}));
+      case 3:
+        return mul(t, leaf({t.shape().back()}));
+      default:
+        return t;
+    }
   }
   // The size of the run among the columns.
   static Tensor transpose_of(const Tensor& t) { return permute(t, {1, 0}); }
@@ -200,11 +268,11 @@ class SizedExpression : Choices {
     return t;
   }
 
-  static constexpr uint64_t kPaddedOf = 8;  // one seed in so many
+  static constexpr uint64_t kKinds = 8, kPadded = 0, kMoved = 4;  // of seeds
 
   Ref<Context> context_;
   Sizes sizes_;
-  bool is_padded_ = false;
+  uint64_t kind_ = 0;
   float share_ = 0;
   std::vector<Tensor> leaves_;
   std::vector<size_t> inputs_;
@@ -279,7 +347,18 @@ class SizedProgram {
   Ref<TensorRun> run_;
 };
 
-// What every machine computes for every one of some sizes; how many of them were tried.
+// What a kernel for exactly these sizes has wrong; "" if nothing.
+std::string check_known(const Ref<Context>& context, bool is_compiled, uint64_t seed,
+                        const Values& values, const Floats& want, const Floats& slack) {
+  SizedExpression expression(context, seed, {values.first, values.second});
+  const Floats got = testing::floats_of(expression.make());
+  if (is_compiled && context->observer().compiles().interpreted > 0)
+    return "a kernel of known sizes is interpreted";
+  return testing::difference(got, want, slack);
+}
+
+// What every machine computes for every one of some sizes, and for one of them as if it were known;
+// how many were tried.
 int64_t check_sizes(uint64_t seed, std::string& failure) {
   std::mt19937_64 random(seed * 7919 + 5);
   const Values least{random() % 2 ? 2 : 1, 2};
@@ -310,6 +389,11 @@ int64_t check_sizes(uint64_t seed, std::string& failure) {
                         " of ", most.second, ": ", error);
         ++tried;
       }
+      const std::string error =
+          check_known(context_with(backend.name, isa, true), backend.name == "cpu", seed, values[2],
+                      want[2], slack[2]);
+      if (!error.empty() && failure.empty())
+        failure = cat(isa, ", known n ", values[2].first, ", m ", values[2].second, ": ", error);
     }
   }
   return tried;

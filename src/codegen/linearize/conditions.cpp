@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
+#include <optional>
 #include <utility>
 
 #include "base/checked.h"
@@ -24,6 +26,30 @@ bool is_closed(const UOp& u) {
 
 void add_once(const UOp& e, std::vector<UOp>& to) {
   if (std::ranges::find(to, e) == to.end()) to.push_back(e);
+}
+
+// What is not negative where `e` is not, without the quotients in it: rest + x // d is where
+// rest * d + x is, rest - x // d where rest * d + d - 1 - x is.  Lanes of that need no division.
+UOp without_quotients(const UOp& e) {
+  std::optional<Affine> sum = affine(e);
+  bool is_changed = false;
+  while (sum) {
+    const auto quotient = std::ranges::find_if(sum->terms, [](const AffineTerm& t) {
+      return t.atom.op() == Op::FloorDiv && std::abs(t.coefficient) == 1 &&
+             t.atom.src(1).is_const() && t.atom.src(1).const_int() > 0;
+    });
+    if (quotient == sum->terms.end()) break;
+    const AffineTerm q = *quotient;
+    sum->terms.erase(quotient);
+    const int64_t d = q.atom.src(1).const_int();
+    const std::optional<Affine> x = affine(q.atom.src(0));
+    sum = scaled(*sum, d);
+    if (sum && x) sum = add_scaled(*sum, *x, q.coefficient);
+    if (!sum || !x) return e;
+    if (q.coefficient < 0) sum->constant += d - 1;
+    is_changed = true;
+  }
+  return sum && is_changed ? to_uop(e.graph(), *sum) : e;
 }
 
 }  // namespace
@@ -62,16 +88,12 @@ const UOp& Conditions::slack(const UOp& comparison) {
 
 // That an index is not negative, and below its axis's size.
 void Conditions::add_range_condition(const UOp& index, const UOp& size, std::vector<UOp>& to) {
-  // A quotient is where what it is of lies below as many times its size, and lanes of that need no
-  // division.
-  if (index.op() == Op::FloorDiv && index.src(1).is_const() && index.src(1).const_int() > 0)
-    return add_range_condition(UOp(index.src(0)), mul(size, index.src(1).const_int()), to);
   // Mostly the bounds say it, and nothing need be made.
   const Interval range = prover_.bounds_of(index);
-  if (range.lo < 0 && !prover_.holds_by_sizes(index)) add_once(index, to);
+  if (range.lo < 0 && !prover_.holds_by_sizes(index)) add_once(without_quotients(index), to);
   if (size.is_const() && range.hi < size.const_int()) return;
   const UOp room = add(sub(size, index), -1);
-  if (!prover_.holds_by_sizes(room)) add_once(room, to);
+  if (!prover_.holds_by_sizes(room)) add_once(without_quotients(room), to);
 }
 
 // Those of an access's axes.  `of_places`: for the indices that are Places alone.

@@ -63,6 +63,11 @@ Tensor multiplied_sums(const Ref<Context>& context) {
   return matmul(rows_of_joined(add(slice_axis(x, 0, 0, 5), slice_axis(x, 0, 1, 6))),
                 floats(context, {24, 20}));
 }
+// Rows of 12 times 13 with a place before: it is in no row, and in row (i + 12) / 13 - 1.
+Tensor shifted_rows(const Ref<Context>& context) {
+  const Tensor rows = add(floats(context, {24, 12, 13}), floats(context, {12, 13}));
+  return sum(pad(reshape(rows, to_shape({24, 156})), {0, 1}, {0, 1}), {0});
+}
 using Maker = Tensor (*)(const Ref<Context>&);
 
 // The type that is too wide in the program; "" if none is.
@@ -96,7 +101,7 @@ std::vector<Option> lanes_over(const Kernel& kernel, const KernelRange& r, int64
 
 TEST(Lanes, FitRegistersWhereverOptionsPutThem) {
   for (const Maker make : {gathered, gathered_rows, gathered_by_bytes, taken, summed, scattered,
-                           multiplied_rows, multiplied_sums})
+                           multiplied_rows, multiplied_sums, shifted_rows})
     for (const Machine& target : {avx512_machine(), avx2_machine()}) {
       const Ref<Context> context = testing::planning_context();
       const UOp stored = context->graph().make(Op::Contiguous, {make(context).node()});
