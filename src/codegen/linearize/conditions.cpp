@@ -28,28 +28,22 @@ void add_once(const UOp& e, std::vector<UOp>& to) {
   if (std::ranges::find(to, e) == to.end()) to.push_back(e);
 }
 
-// What is not negative where `e` is not, without the quotients in it: rest + x // d is where
-// rest * d + x is, rest - x // d where rest * d + d - 1 - x is.  Lanes of that need no division.
-UOp without_quotients(const UOp& e) {
-  std::optional<Affine> sum = affine(e);
-  bool is_changed = false;
-  while (sum) {
-    const auto quotient = std::ranges::find_if(sum->terms, [](const AffineTerm& t) {
-      return t.atom.op() == Op::FloorDiv && std::abs(t.coefficient) == 1 &&
-             t.atom.src(1).is_const() && t.atom.src(1).const_int() > 0;
-    });
-    if (quotient == sum->terms.end()) break;
-    const AffineTerm q = *quotient;
-    sum->terms.erase(quotient);
-    const int64_t d = q.atom.src(1).const_int();
-    const std::optional<Affine> x = affine(q.atom.src(0));
-    sum = scaled(*sum, d);
-    if (sum && x) sum = add_scaled(*sum, *x, q.coefficient);
-    if (!sum || !x) return e;
-    if (q.coefficient < 0) sum->constant += d - 1;
-    is_changed = true;
-  }
-  return sum && is_changed ? to_uop(e.graph(), *sum) : e;
+// What is not negative where `e` is not, without one of its quotients: rest + x // d is not
+// where rest * d + x is not, rest - x // d where (rest + 1) * d - x - 1 is not.
+std::optional<Affine> without_quotient(const Affine& e, Prover& prover) {
+  const auto found = std::ranges::find_if(e.terms, [&](const AffineTerm& t) {
+    return t.atom.op() == Op::FloorDiv && std::abs(t.coefficient) == 1 &&
+           prover.bounds_of(t.atom.src(1)).lo > 0;
+  });
+  if (found == e.terms.end()) return std::nullopt;
+  const std::optional<Affine> x = affine(found->atom.src(0)), d = affine(found->atom.src(1));
+  Affine rest = e;
+  rest.terms.erase(rest.terms.begin() + (found - e.terms.begin()));
+  if (found->coefficient < 0) rest.constant += 1;
+  std::optional<Affine> sum = x && d ? multiplied(rest, *d) : std::nullopt;
+  if (sum) sum = add_scaled(*sum, *x, found->coefficient);
+  if (sum && found->coefficient < 0) sum->constant -= 1;
+  return sum;
 }
 
 }  // namespace
@@ -86,8 +80,21 @@ const UOp& Conditions::slack(const UOp& comparison) {
   return slack;
 }
 
+// What is not negative where `e` is not; lanes of it need no division.
+UOp Conditions::without_quotients(const UOp& e) {
+  std::optional<Affine> sum = affine(e);
+  if (!sum) return e;
+  bool is_changed = false;
+  while (std::optional<Affine> next = without_quotient(*sum, prover_)) {
+    sum = std::move(next);
+    is_changed = true;
+  }
+  return is_changed ? to_uop(e.graph(), *sum) : e;
+}
+
 // That an index is not negative, and below its axis's size.
 void Conditions::add_range_condition(const UOp& index, const UOp& size, std::vector<UOp>& to) {
+  if (index.op() == Op::FloorMod && index.src(1) == size && prover_.bounds_of(size).lo > 0) return;
   // Mostly the bounds say it, and nothing need be made.
   const Interval range = prover_.bounds_of(index);
   if (range.lo < 0 && !prover_.holds_by_sizes(index)) add_once(without_quotients(index), to);
