@@ -94,6 +94,9 @@ class Builder {
     if (u.op() == Op::Load || u.op() == Op::Store) add_access(u, k);
     if (u.op() == Op::Index) add_index(u, k);
     if (u.op() == Op::Check) table_.checked |= table_.free[k];
+    if ((u.op() == Op::Less || u.op() == Op::LessEqual) && index_[sources[0]] &&
+        index_[sources[1]] && (table_.free[k] & divided_))
+      add_comparison(u);
     if (u.op() == Op::Reduce || u.op() == Op::Store) {
       add_closure(u, k, sources);
       // A constant is spread over lanes where it is closed.
@@ -108,7 +111,11 @@ class Builder {
   void find_widest() {
     RangeSet scalar = table_.opaque;
     for (size_t i = 0; i < kernel_.ranges.size(); ++i)
-      if (kernel_.ranges[i].kind == RangeKind::Vec) scalar &= ~bit(i);
+      if (kernel_.ranges[i].kind == RangeKind::Vec) {
+        scalar &= ~bit(i);
+        if (table_.compared >> i & 1)
+          table_.widest_bytes = std::max<int64_t>(table_.widest_bytes, kInt64.bytes());
+      }
     size_t first = 0;
     for (size_t k = 0; k < table_.order.size(); ++k) {
       const UOp& u = table_.order[k];
@@ -133,6 +140,20 @@ class Builder {
       const bool narrow = u.op() == Op::Cast && u.dtype().bytes() <= 4 && range.lo >= INT32_MIN &&
                           range.hi <= INT32_MAX;
       table_.widest_bytes = std::max<int64_t>(table_.widest_bytes, narrow ? 4 : 8);
+    }
+  }
+
+  // A comparison of indices asks for lanes of them along what it divides otherwise than by a
+  // quotient alone.
+  void add_comparison(const UOp& u) {
+    const UOp slack = without_quotients(slack_of(u), bounds_);
+    kept_.push_back(slack);
+    const std::optional<Affine> sum = affine(slack);
+    const std::vector<AffineTerm> terms = sum ? sum->terms : std::vector<AffineTerm>{{slack, 1}};
+    for (const AffineTerm& term : terms) {
+      if (term.atom.op() == Op::Range) continue;
+      add_free_ranges(kernel_, {&term.atom, 1}, made_);
+      table_.compared |= made_.at(term.atom.node());
     }
   }
 
@@ -281,7 +302,8 @@ class Builder {
   std::vector<uint8_t> index_;  // by place: whether it is an index
   std::vector<UOp> kept_;       // what indices were made into stays alive
   FreeRanges made_;             // of these
-  uint64_t divided_ = 0;        // ranges that an index divides, or chooses by
+  BoundsCache bounds_;
+  uint64_t divided_ = 0;  // ranges that an index divides, or chooses by
 };
 
 }  // namespace

@@ -42,13 +42,14 @@ struct AccessTable {
   int64_t widest_bytes = 1;     // of the element types that lanes would hold
   uint64_t opaque = 0;          // ranges inside an index that is no sum of ranges
   uint64_t checked = 0;         // of these, such that a check asks along
+  uint64_t compared = 0;        // ranges along which a comparison asks for indices in lanes
   uint64_t gathered = 0;  // of these, such that lanes may gather along: what is read is the index
 
   bool may_hold_lanes(size_t range) const { return !((opaque & ~gathered) >> range & 1); }
-  // Of a full vector along a range: where lanes gather, or an index is checked, indices lie in
-  // lanes too.
+  // Of a full vector along a range: where lanes gather, or an index is checked or compared by its
+  // remainder, indices lie in lanes too.
   int64_t lanes_along(size_t range, int64_t vector_bytes) const {
-    const bool has_indices = ((gathered | checked) >> range & 1) != 0;
+    const bool has_indices = ((gathered | checked | compared) >> range & 1) != 0;
     return vector_bytes / (has_indices ? std::max(kInt64.bytes(), widest_bytes) : widest_bytes);
   }
   RangeSet free_of(const UOp& u) const { return free[places.at(u.node())]; }

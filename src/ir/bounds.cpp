@@ -4,6 +4,9 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <cstdlib>
+#include <optional>
+#include <utility>
 
 #include "base/checked.h"
 #include "base/text.h"
@@ -395,6 +398,39 @@ Interval bounds(const UOp& u) {
 UOp slack_of(const UOp& comparison) {
   const UOp slack = sub(comparison.src(1), comparison.src(0));
   return comparison.op() == Op::Less ? add(slack, -1) : slack;
+}
+
+namespace {
+
+// What is not negative where `e` is not, without one of its quotients: rest + x // d is not
+// where rest * d + x is not, rest - x // d where (rest + 1) * d - x - 1 is not.
+std::optional<Affine> without_quotient(const Affine& e, BoundsCache& bounds) {
+  const auto found = std::ranges::find_if(e.terms, [&](const AffineTerm& t) {
+    return t.atom.op() == Op::FloorDiv && std::abs(t.coefficient) == 1 &&
+           bounds.of(t.atom.src(1)).lo > 0;
+  });
+  if (found == e.terms.end()) return std::nullopt;
+  const std::optional<Affine> x = affine(found->atom.src(0)), d = affine(found->atom.src(1));
+  Affine rest = e;
+  rest.terms.erase(rest.terms.begin() + (found - e.terms.begin()));
+  if (found->coefficient < 0) rest.constant += 1;
+  std::optional<Affine> sum = x && d ? multiplied(rest, *d) : std::nullopt;
+  if (sum) sum = add_scaled(*sum, *x, found->coefficient);
+  if (sum && found->coefficient < 0) sum->constant -= 1;
+  return sum;
+}
+
+}  // namespace
+
+UOp without_quotients(const UOp& e, BoundsCache& bounds) {
+  std::optional<Affine> sum = affine(e);
+  if (!sum) return e;
+  bool is_changed = false;
+  while (std::optional<Affine> next = without_quotient(*sum, bounds)) {
+    sum = std::move(next);
+    is_changed = true;
+  }
+  return is_changed ? to_uop(e.graph(), *sum) : e;
 }
 
 }  // namespace tiny

@@ -53,6 +53,10 @@ Interval bounds(const UOp& u);
 // negative where it does not.
 UOp slack_of(const UOp& comparison);
 
+// What is not negative exactly where `e` is not, without the quotients that it has by what is known
+// to be positive; `e` where that is no sum of integers.
+UOp without_quotients(const UOp& e, BoundsCache& bounds);
+
 // Whether `e` >= 0 follows from the intervals and from `facts`, expressions known to be >= 0: e, or
 // a positive multiple of it, is a sum of positive multiples of facts and something whose interval
 // is not negative.  That a Range is below its size is always a fact; Min, Max and Where are split

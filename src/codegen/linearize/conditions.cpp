@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
-#include <optional>
 #include <utility>
 
 #include "base/checked.h"
@@ -26,24 +24,6 @@ bool is_closed(const UOp& u) {
 
 void add_once(const UOp& e, std::vector<UOp>& to) {
   if (std::ranges::find(to, e) == to.end()) to.push_back(e);
-}
-
-// What is not negative where `e` is not, without one of its quotients: rest + x // d is not
-// where rest * d + x is not, rest - x // d where (rest + 1) * d - x - 1 is not.
-std::optional<Affine> without_quotient(const Affine& e, Prover& prover) {
-  const auto found = std::ranges::find_if(e.terms, [&](const AffineTerm& t) {
-    return t.atom.op() == Op::FloorDiv && std::abs(t.coefficient) == 1 &&
-           prover.bounds_of(t.atom.src(1)).lo > 0;
-  });
-  if (found == e.terms.end()) return std::nullopt;
-  const std::optional<Affine> x = affine(found->atom.src(0)), d = affine(found->atom.src(1));
-  Affine rest = e;
-  rest.terms.erase(rest.terms.begin() + (found - e.terms.begin()));
-  if (found->coefficient < 0) rest.constant += 1;
-  std::optional<Affine> sum = x && d ? multiplied(rest, *d) : std::nullopt;
-  if (sum) sum = add_scaled(*sum, *x, found->coefficient);
-  if (sum && found->coefficient < 0) sum->constant -= 1;
-  return sum;
 }
 
 }  // namespace
@@ -76,20 +56,8 @@ bool compares_indices(const UOp& node) {
 
 const UOp& Conditions::slack(const UOp& comparison) {
   UOp& slack = slacks_[comparison.node()];
-  if (!slack) slack = slack_of(comparison);
+  if (!slack) slack = prover_.without_quotients(slack_of(comparison));
   return slack;
-}
-
-// What is not negative where `e` is not; lanes of it need no division.
-UOp Conditions::without_quotients(const UOp& e) {
-  std::optional<Affine> sum = affine(e);
-  if (!sum) return e;
-  bool is_changed = false;
-  while (std::optional<Affine> next = without_quotient(*sum, prover_)) {
-    sum = std::move(next);
-    is_changed = true;
-  }
-  return is_changed ? to_uop(e.graph(), *sum) : e;
 }
 
 // That an index is not negative, and below its axis's size.
@@ -97,10 +65,11 @@ void Conditions::add_range_condition(const UOp& index, const UOp& size, std::vec
   if (index.op() == Op::FloorMod && index.src(1) == size && prover_.bounds_of(size).lo > 0) return;
   // Mostly the bounds say it, and nothing need be made.
   const Interval range = prover_.bounds_of(index);
-  if (range.lo < 0 && !prover_.holds_by_sizes(index)) add_once(without_quotients(index), to);
+  if (range.lo < 0 && !prover_.holds_by_sizes(index))
+    add_once(prover_.without_quotients(index), to);
   if (size.is_const() && range.hi < size.const_int()) return;
   const UOp room = add(sub(size, index), -1);
-  if (!prover_.holds_by_sizes(room)) add_once(without_quotients(room), to);
+  if (!prover_.holds_by_sizes(room)) add_once(prover_.without_quotients(room), to);
 }
 
 // Those of an access's axes.  `of_places`: for the indices that are Places alone.

@@ -61,7 +61,6 @@ class Conditions {
  private:
   void add_range_conditions(const UOp& access, bool of_places, std::vector<UOp>& to);
   void add_range_condition(const UOp& index, const UOp& size, std::vector<UOp>& to);
-  UOp without_quotients(const UOp& e);
   // What must hold where `value` is not a choice of `nothing`; the value that it is there.
   UOp add_choices(UOp value, uint64_t nothing, std::vector<UOp>& to);
   bool has_room(const UOp& fact, const Task& task);

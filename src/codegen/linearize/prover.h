@@ -34,6 +34,9 @@ class Prover {
   // Whether e >= 0 by the sizes of ranges alone, for all coordinates.
   bool holds_by_sizes(const UOp& e) { return prove_nonnegative(e, {}, bounds_); }
 
+  // What is not negative where `e` is not; lanes of it need no division.
+  UOp without_quotients(const UOp& e) { return tiny::without_quotients(e, bounds_); }
+
   Interval bounds_of(const UOp& e) { return bounds_.of(e); }
   Interval bounds_of(const Affine& sum) { return bounds_.of(sum); }
 
