@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "ir/build.h"
@@ -224,6 +225,38 @@ TEST(Affine, EqualsItsExpressionOnRandomSums) {
       }
     EXPECT_EQ(*affine(to_uop(g, *a)), *a);
   }
+}
+
+TEST(Slack, WithoutQuotientsHasTheSameSign) {
+  Graph g;
+  const UOp v[] = {g.variable("a", -4, 4), g.variable("b", 0, 5)};
+  std::mt19937 rng(8);
+  const auto pick = [&](int64_t n) { return static_cast<int64_t>(rng()) % n; };
+  const auto sum = [&] {
+    UOp e = g.integer(pick(15) - 7);
+    for (const UOp& x : v) e = e + x * (pick(7) - 3);
+    return e;
+  };
+  const auto quotient = [&](const UOp& of) {
+    return floor_div(of, pick(3) ? g.integer(1 + pick(6)) : v[1] + 1) * (pick(2) ? 1 : -1);
+  };
+  BoundsCache cache;
+  int without = 0;
+  for (int trial = 0; trial < 500; ++trial) {
+    UOp e = sum() + quotient(pick(3) ? sum() : sum() + quotient(sum()));
+    if (pick(3) == 0) e = e + quotient(sum());
+    const UOp made = without_quotients(e, cache);
+    const auto divides = [](const UOp& u) { return u.op() == Op::FloorDiv; };
+    without += std::ranges::none_of(topological({&made, 1}), divides);
+    Evaluator before(e, v), after(made, v);
+    for (int64_t a = -4; a <= 4; ++a)
+      for (int64_t b = 0; b <= 5; ++b) {
+        const uint64_t in[] = {bits_of_int(kInt64, a), bits_of_int(kInt64, b)};
+        ASSERT_EQ(static_cast<int64_t>(before(in)) >= 0, static_cast<int64_t>(after(in)) >= 0)
+            << expression_text(e);
+      }
+  }
+  EXPECT_GT(without, 250);
 }
 
 TEST(Prove, ByBoundsAndByFacts) {

@@ -68,6 +68,12 @@ Tensor shifted_rows(const Ref<Context>& context) {
   const Tensor rows = add(floats(context, {24, 12, 13}), floats(context, {12, 13}));
   return sum(pad(reshape(rows, to_shape({24, 156})), {0, 1}, {0, 1}), {0});
 }
+// The frame of rows of 14, which lie side by side one place further: it is told by a remainder.
+Tensor shifted_frames(const Ref<Context>& context) {
+  const Tensor framed = pad(floats(context, {24, 3, 14}), {0, 0, 1}, {0, 0, 1}, 2);
+  const Tensor row = pad(reshape(framed, to_shape({24, 48})), {0, 0}, {0, 1});
+  return add(max(slice_axis(row, 1, 1, 49), {0}), floats(context, {48}));
+}
 using Maker = Tensor (*)(const Ref<Context>&);
 
 // The type that is too wide in the program; "" if none is.
@@ -101,7 +107,7 @@ std::vector<Option> lanes_over(const Kernel& kernel, const KernelRange& r, int64
 
 TEST(Lanes, FitRegistersWhereverOptionsPutThem) {
   for (const Maker make : {gathered, gathered_rows, gathered_by_bytes, taken, summed, scattered,
-                           multiplied_rows, multiplied_sums, shifted_rows})
+                           multiplied_rows, multiplied_sums, shifted_rows, shifted_frames})
     for (const Machine& target : {avx512_machine(), avx2_machine()}) {
       const Ref<Context> context = testing::planning_context();
       const UOp stored = context->graph().make(Op::Contiguous, {make(context).node()});
