@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "codegen/choose/far_columns.h"
 #include "codegen/choose/lanes.h"
+#include "codegen/choose/next_tile.h"
 #include "codegen/choose/packed_panel.h"
 #include "codegen/choose/shared_values.h"
 #include "codegen/choose/sliding_rows.h"
@@ -466,6 +467,7 @@ bool Contraction::tile() {
     const int64_t products = best.rows * best.vectors;
     walk_far_columns_once(edit_, {reduction_, outputs_, lane_, row_, products, bytes});
     if (!sliding) unroll_taps_of_tile(products);
+    prefetch_next_rows(edit_, lane_, row_, edit_.number(row_));
     return true;
   }
   unroll_window(best.vectors);

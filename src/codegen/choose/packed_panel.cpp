@@ -565,28 +565,6 @@ void PackedPanel::prefetch_tiles(int64_t inside) {
   }
 }
 
-// What a tile's sums are combined with (a residual, the input of a derivative) lies in short pieces
-// far from each other, which no processor guesses: it is fetched while the tile before is summed.
-// So are the places that sums are stored to, while they are formed, unless these are stored past
-// the caches.
-void PackedPanel::prefetch_epilogue() {
-  const auto l2 = static_cast<double>(edit_.machine().l2_bytes);
-  const auto bypassed = static_cast<double>(edit_.machine().bypass_bytes);
-  int64_t of_tiles = -1;  // the innermost loop outside of the sum
-  for (const KernelRange& r : edit_.now().ranges) {
-    if (r.reduced) break;
-    if (r.kind == RangeKind::Loop) of_tiles = r.range.int_arg();
-  }
-  for (const AccessInfo& a : edit_.table().accesses) {
-    if (a.inside_reduction || a.strides[lane_] == 0 || a.strides[row_] == 0) continue;
-    const double bytes =
-        a.elements * static_cast<double>((a.store ? a.node.src(1) : a.node).dtype().bytes());
-    if (bytes < l2 || (a.store && (panel_.steps || (bypassed > 0 && bytes > bypassed)))) continue;
-    const Option option{OptionKind::Prefetch, of_tiles, a.node.src(0).int_arg(), {}, 0, false};
-    if (can_prefetch(edit_.now(), option)) edit_.apply(option);
-  }
-}
-
 // The reduced range is cut: blocks outside, steps inside; columns into blocks, panels, vectors and
 // lanes.
 void PackedPanel::cut_ranges() {
@@ -610,13 +588,6 @@ void PackedPanel::cut_ranges() {
   cuts_.outer_row = are_parts_rows ? cuts_.in_part : edit_.number(row_);
   const bool is_whole = tile_.rows == edit_.const_extent(row_);
   cuts_.inner_row = is_whole ? cuts_.outer_row : edit_.tile(cuts_.outer_row, tile_.rows);
-}
-
-// What is broadcast to all lanes, for each row.
-const AccessInfo* PackedPanel::rows_operand() const {
-  for (const AccessInfo& a : edit_.table().accesses)
-    if (!a.store && a.inside_reduction && a.strides[lane_] == 0 && a.strides[row_] != 0) return &a;
-  return nullptr;
 }
 
 // The reduced ranges as the operand's elements lie, the farthest apart outermost.
@@ -749,7 +720,8 @@ bool PackedPanel::run() {
   if (panel_.in_place && !nest_.has_panels_inside) prefetch_rows();
   if (panel_.steps && cuts_.inner_row != cuts_.outer_row)
     prefetch_tiles(cuts_.vectors != cuts_.panels ? cuts_.panels : cuts_.outer_row);
-  prefetch_epilogue();
+  if (!panel_.steps) prefetch_next_rows(edit_, lane_, row_, cuts_.outer_row);
+  prefetch_epilogue(edit_, lane_, row_, panel_.steps == 0);
   return true;
 }
 

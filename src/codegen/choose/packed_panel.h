@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "codegen/choose/editor.h"
+#include "codegen/choose/next_tile.h"
 #include "codegen/choose/register_tile.h"
 #include "codegen/choose/sliding_rows.h"
 #include "codegen/choose/words.h"
@@ -70,7 +71,7 @@ class PackedPanel {
   };
 
   const AccessInfo* operand() const;
-  const AccessInfo* rows_operand() const;
+  const AccessInfo* rows_operand() const { return tiny::rows_operand(edit_, lane_, row_); }
   void slide_rows();
   Panel choose_panel() const;
   void cut_panel(Panel& panel, int64_t steps, double rows) const;
@@ -96,7 +97,6 @@ class PackedPanel {
   bool is_far(const AccessInfo& a) const;
   bool are_panels_colliding() const;
   void prefetch_tiles(int64_t inside);
-  void prefetch_epilogue();
   void cut_ranges();
   bool counts_panels() const { return panel_.in_place && panel_.column_range != lane_; }
   std::vector<size_t> reduced_along(const AccessInfo* walked) const;

@@ -21,7 +21,7 @@ constexpr int64_t kLoadsAgain = 3;  // registers that are wanted beyond those th
 constexpr int64_t kSumsFew = 12;
 
 // The operand that has rows and is the same for all lanes, if there is one.
-const AccessInfo* rows_operand(const Editor& edit, size_t lane, size_t row) {
+const AccessInfo* only_rows_operand(const Editor& edit, size_t lane, size_t row) {
   const AccessInfo* found = nullptr;
   for (const AccessInfo& a : edit.table().accesses) {
     if (a.store || !a.inside_reduction || a.strides[lane] != 0 || a.strides[row] == 0) continue;
@@ -33,7 +33,7 @@ const AccessInfo* rows_operand(const Editor& edit, size_t lane, size_t row) {
 
 // The steps of the range at `taps` from one row to the next; 0 where rows share nothing over them.
 int64_t steps_of_row(const Editor& edit, size_t lane, size_t row, size_t taps) {
-  const AccessInfo* load = rows_operand(edit, lane, row);
+  const AccessInfo* load = only_rows_operand(edit, lane, row);
   if (!load) return 0;
   const int64_t step = load->strides[taps];
   if (step == 0 || step == kOpaqueStride || load->strides[row] % step != 0) return 0;
@@ -48,7 +48,7 @@ struct RowsBeyond {
 };
 
 RowsBeyond rows_beyond(const Editor& edit, size_t lane, size_t row) {
-  const AccessInfo* load = rows_operand(edit, lane, row);
+  const AccessInfo* load = only_rows_operand(edit, lane, row);
   if (!load || load->node.op() != Op::Load) return {};
   const ViewArg& view = load->node.view_arg();
   const UOp& range = edit.kernel().ranges[row].range;

@@ -111,6 +111,27 @@ TEST_F(ChoiceTest, AnEpilogueIsFetchedAhead) {
   EXPECT_EQ(list(far / 4).find("PREFETCH p2"), std::string::npos) << list(far / 4);
 }
 
+// So are the rows of the next tile and the places of its sums, where the second level of cache does
+// not hold both; rows that lie side by side in a line are there with those before.
+TEST_F(ChoiceTest, RowsOfTheNextTileAreFetchedAhead) {
+  const Machine target = avx512_machine();
+  const auto list = [&](int64_t rows, bool turns) {
+    const Tensor x = turns ? permute(make_placeholder(context_, kFloat32, {128, rows}), {1, 0})
+                           : make_placeholder(context_, kFloat32, {rows, 128});
+    const Tensor weights = make_placeholder(context_, kFloat32, {128, 128});
+    const UOp stored = matmul(x, weights).node();
+    const Schedule schedule = make_schedule({&stored, 1}, target);
+    return to_text(choose_options(prepare_kernel(schedule.kernels.front().kernel, target), target));
+  };
+  const int64_t half = target.l2_bytes / 2 / (128 * 4);  // of the level for each
+  const std::string far = list(half + 64, false);
+  EXPECT_NE(far.find("PREFETCH p0 r0"), std::string::npos) << far;
+  EXPECT_NE(far.find("PREFETCH p2 r0"), std::string::npos) << far;
+  EXPECT_EQ(list(half - 64, false).find("PREFETCH p0"), std::string::npos)
+      << list(half - 64, false);
+  EXPECT_EQ(list(half + 64, true).find("PREFETCH p0"), std::string::npos) << list(half + 64, true);
+}
+
 // Panels of 32 columns outermost, tiles of 14 rows, all steps: the panel stays in the cache.
 TEST_F(ChoiceTest, PanelsInPlaceAreWalkedInOnePass) {
   const Tensor x = make_placeholder(context_, kFloat32, {1, 256, 14, 14});
@@ -303,7 +324,7 @@ TEST_F(ChoiceTest, TheNextPanelIsFetchedWhereFewPassesAreMade) {
   EXPECT_TRUE(options(x, pointwise(pointwise(x, 1024), 64), 0).ends_with("; PREFETCH p1 r0"));
   const Tensor wide = make_placeholder(context_, kFloat32, {1, 64, 56, 56});
   const Tensor y = pointwise(pointwise(wide, 256), 64);
-  EXPECT_EQ(options(wide, y, 1).find("PREFETCH"), std::string::npos);
+  EXPECT_EQ(options(wide, y, 1).find("PREFETCH p1"), std::string::npos) << options(wide, y, 1);
 }
 
 // Three panels are an uneven share for two cores; tiles of rows are many.  Panels that are far
