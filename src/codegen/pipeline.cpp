@@ -168,6 +168,13 @@ void require_matrices(const Kernel& kernel, const Target& target) {
               ", or they are not allowed");
 }
 
+// Of what was proposed all could be made, whatever is taken.
+void verify_proposals(const Kernel& kernel, const OptimisedKernel& chosen) {
+  for (const ProposalNote& p : chosen.proposed)
+    require(has_lanes_of_one_range(apply_options(kernel, p.options)), Status::Internal, "strategy ",
+            p.strategy, ": a value has lanes of two ranges by ", to_text(p.options));
+}
+
 // Steps of the launched ranges, those whose size the run decides at their greatest.
 int64_t most_launched(const Kernel& kernel) {
   int64_t most = 1;
@@ -214,6 +221,7 @@ CodegenResult generate(const Kernel& kernel, const Machine& target,
     chosen.options = parse_options(options.options_text);
     chosen.kernel = apply_options(current, chosen.options);
   }
+  if (options.verify) verify_proposals(current, chosen);
   current = std::move(chosen.kernel);
   require_dots(current, target);
   require_groups(current, target);

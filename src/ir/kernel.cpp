@@ -1,6 +1,7 @@
 #include "ir/kernel.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "base/error.h"
@@ -71,6 +72,21 @@ void add_free_ranges(const Kernel& kernel, std::span<const UOp> roots, FreeRange
     for (const UOp& s : u.src()) below |= known.at(s.node());
     known.emplace(u.node(), free_over(u, below));
   }
+}
+
+bool has_lanes_of_one_range(const Kernel& kernel) {
+  RangeSet lanes = 0;
+  for (size_t i = 0; i < kernel.ranges.size(); ++i)
+    if (kernel.ranges[i].kind == RangeKind::Vec) lanes |= bit(i);
+  if (std::popcount(lanes) < 2) return true;
+  FreeRanges free;
+  add_free_ranges(kernel, kernel.roots, free);
+  return std::ranges::none_of(topological(kernel.roots), [&](const UOp& u) {
+    RangeSet over = free.at(u.node());
+    for (size_t i = 1; closes_ranges(u) && i < u.src().size(); ++i)
+      over |= bit(kernel.position(u.src(i)));
+    return std::popcount(over & lanes) > 1;
+  });
 }
 
 namespace {

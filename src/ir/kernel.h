@@ -101,6 +101,9 @@ inline bool is_stage(const UOp& u) {
 }
 // Adds `roots` and all below them to `known`; the nodes must outlive it.
 void add_free_ranges(const Kernel& kernel, std::span<const UOp> roots, FreeRanges& known);
+// Whether each value has lanes along one range at most, and so has what closes ranges: a sum counts
+// lanes along those that its value does not depend on too.
+bool has_lanes_of_one_range(const Kernel& kernel);
 
 // Whether a node is a sum of products of matrices that a warp forms together.
 inline bool is_matrix_sum(const UOp& u) {

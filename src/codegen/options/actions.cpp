@@ -460,21 +460,19 @@ std::vector<std::vector<Option>> changed_lists(const Kernel& kernel, std::span<c
 bool fits_target(const Kernel& kernel, const Target& target) {
   if (kernel.ranges.size() > (target.computes_in_groups() ? kGroupRangesMax : kRangesMax))
     return false;
-  RangeSet wide = 0;
   RangeSet repeated = 0;
   int64_t widest = 1;
   for (size_t i = 0; i < kernel.ranges.size(); ++i) {
     const KernelRange& r = kernel.ranges[i];
-    if (r.kind == RangeKind::Vec) wide |= bit(i);
     if (r.kind == RangeKind::Vec) widest = std::max(widest, r.range.src(0).const_int());
     if (r.kind == RangeKind::Upcast || r.kind == RangeKind::Unroll) repeated |= bit(i);
   }
   if (widest > 1 && widest > lanes_max(kernel, target)) return false;
+  if (!has_lanes_of_one_range(kernel)) return false;
   FreeRanges free;
   add_free_ranges(kernel, kernel.roots, free);
   for (const UOp& u : topological(kernel.roots)) {
     const RangeSet set = free.at(u.node());
-    if (std::popcount(set & wide) > 1) return false;
     if (target.computes_in_groups()) continue;  // fits_group() counts copies
     int64_t copies = 1;
     for (RangeSet left = set & repeated; left; left &= left - 1) {

@@ -15,6 +15,8 @@
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
 #include "tensor/matmul.h"
+#include "tensor/movement.h"
+#include "tensor/reduce.h"
 #include "tensor/value.h"
 #include "tensor/window.h"
 #include "tests/support/context.h"
@@ -57,6 +59,10 @@ Tensor words(const Ref<Context>& context) {
 Tensor attention(const Ref<Context>& context) {
   const Tensor scores = matmul(data(context, {100, 8}), data(context, {8, 70}));
   return matmul(softmax(scores, 1), data(context, {70, 20}));
+}
+// The same rows are added up again and again.
+Tensor expanded_sum(const Ref<Context>& context) {
+  return sum(exp(expand(data(context, {1, 8}), to_shape({8, 8}))), {0, 1});
 }
 // More than any cache holds.
 Tensor chain(const Ref<Context>& context) {
@@ -273,6 +279,19 @@ TEST(Actions, MoreThanTheTargetCanIsToldApart) {
   EXPECT_FALSE(fits("TILE r1 16; VEC r3")) << "eight lanes";
   EXPECT_FALSE(fits("TILE r1 8; VEC r3; TILE r0 8; VEC r4")) << "lanes of two ranges";
   EXPECT_FALSE(fits("TILE r1 16; UPCAST r3; TILE r0 8; UPCAST r4")) << "128 copies";
+}
+
+// A sum has lanes along what it closes, whether its value depends on that or not.
+TEST(Actions, LanesOfTwoRangesThatOneSumClosesAreToldApart) {
+  const Machine target = avx2_machine();
+  const Ref<Context> context = context_with("");
+  const Kernel kernel = kernel_of(context, expanded_sum, target);
+  const auto fits = [&](const char* list) {
+    return fits_target(apply_options(kernel, parse_options(list)), target);
+  };
+  EXPECT_TRUE(fits("VEC r0"));
+  EXPECT_TRUE(fits("VEC r1"));
+  EXPECT_FALSE(fits("VEC r0; VEC r1"));
 }
 
 }  // namespace
