@@ -60,16 +60,8 @@ class Climber {
     const AccessTable table = access_table(kernel);
     if (!vectorises(kernel, target_)) return found;
     for (size_t i = 0; i < kernel.ranges.size(); ++i) {
-      const auto most = static_cast<int64_t>(std::min(table.extents[i], kSizeMax));
-      const int64_t lanes = table.lanes_along(i, target_.vector_bytes);
-      if (most < 2 || lanes < 2 || !table.may_hold_lanes(i)) continue;
-      const int64_t width =
-          std::min(lanes, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(most))));
-      const int64_t number = kernel.ranges[i].range.int_arg();
-      const bool is_whole = kernel.ranges[i].range.src(0).is_const_int(width);
-      std::vector<Option> options;
-      if (!is_whole) options.push_back(tile(number, width));
-      options.push_back(kind(OptionKind::Vec, is_whole ? number : kernel.next_range_number()));
+      const std::vector<Option> options = lanes_over(kernel, table, i);
+      if (options.empty()) continue;
       if (auto made = tried(none, options)) found.push_back(std::move(*made));
     }
     sort_stable(found, {}, [](const Proposal& p) { return p.cost.seconds; });
@@ -77,6 +69,18 @@ class Climber {
   }
 
  private:
+  // What gives a range lanes; nothing where it cannot have any.
+  std::vector<Option> lanes_over(const Kernel& kernel, const AccessTable& table, size_t i) const {
+    const auto most = static_cast<int64_t>(std::min(table.extents[i], kSizeMax));
+    const int64_t lanes = table.lanes_along(i, target_.vector_bytes);
+    if (most < 2 || lanes < 2 || !table.may_hold_lanes(i)) return {};
+    const int64_t width =
+        std::min(lanes, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(most))));
+    const int64_t number = kernel.ranges[i].range.int_arg();
+    if (kernel.ranges[i].range.src(0).is_const_int(width)) return {kind(OptionKind::Vec, number)};
+    return {tile(number, width), kind(OptionKind::Vec, kernel.next_range_number())};
+  }
+
   std::optional<Proposal> tried(const Proposal& from, std::span<const Option> options) {
     --tries_;
     return extended(from, options, target_);
@@ -103,11 +107,37 @@ class Climber {
     return consider(from, {tile(number, size), kind(what, kernel.next_range_number())}, best);
   }
 
-  // The best of one step: the range whose steps are best repeated, with its best size; or two loops
-  // changed.
+  // Lanes where none are yet: those of a sum that is the same for many outputs are not theirs.
+  void lanes_beside(const Proposal& from, std::optional<Proposal>& best) {
+    const Kernel& kernel = from.made.kernel;
+    RangeSet wide = 0;
+    for (size_t i = 0; i < kernel.ranges.size(); ++i)
+      if (kernel.ranges[i].kind == RangeKind::Vec) wide |= bit(i);
+    if (!wide) return;
+    const AccessTable table = access_table(kernel);
+    RangeSet beside = 0;  // what is computed over ranges that have lanes is so over these as well
+    size_t first = 0;
+    for (size_t k = 0; k < table.order.size(); ++k) {
+      const UOp& u = table.order[k];
+      RangeSet over = table.free[k];
+      for (size_t s = 1; closes_ranges(u) && s < u.src().size(); ++s)
+        over |= table.free[table.sources[first + s]];
+      first += u.src().size();
+      if (over & wide) beside |= over;
+    }
+    for (size_t i = 0; i < kernel.ranges.size() && tries_ > 0; ++i) {
+      if (kernel.ranges[i].kind != RangeKind::Loop || (beside & bit(i))) continue;
+      const std::vector<Option> options = lanes_over(kernel, table, i);
+      if (!options.empty()) consider(from, options, best);
+    }
+  }
+
+  // The best of one step: lanes, the range whose steps are best repeated, with its best size, or
+  // two loops changed.
   std::optional<Proposal> best_step(const Proposal& from) {
     std::optional<Proposal> best;
     const Kernel& kernel = from.made.kernel;
+    lanes_beside(from, best);
     size_t repeated = kernel.ranges.size();
     int64_t size_of_it = 0;
     for (size_t i = 0; i < kernel.ranges.size() && tries_ > 0; ++i) {

@@ -7,6 +7,7 @@
 #include "codegen/choose/strategies.h"
 #include "codegen/pipeline.h"
 #include "cost/limit.h"
+#include "cost/processors.h"
 #include "engine/context.h"
 #include "schedule/schedule.h"
 #include "tensor/activation.h"
@@ -106,6 +107,40 @@ TEST_F(GenericTest, SingleElementsAreGatheredInLanes) {
     const std::string list = to_text(optimise(kernel, target).options);
     EXPECT_NE(list.find("; VEC"), std::string::npos) << list;
   }
+}
+
+// A channel's scale (squeeze and excite) is made of few sums, which have lanes of their own: the
+// kernel takes little more than it would by scales that are known.
+TEST_F(GenericTest, OutputsHaveLanesBesideThoseOfSumsThatAllShare) {
+  constexpr double kLittle = 1.25;
+  imitate(*find_processor("emeraldrapids"), target_);
+  const auto product = [&](const Tensor& of, int64_t channels) {
+    return conv(of, input({channels, of.shape()[1].value(), 1, 1}), Tensor(), {.kernel = {1, 1}});
+  };
+  for (const Ints& shape : {Ints{1, 40, 9, 27}, Ints{1, 24, 31, 17}}) {
+    const int64_t channels = shape[1], few = 4;
+    const auto seconds_by = [&](const Tensor& scale) {
+      const Tensor made = product(mul(hard_swish(input(shape)), scale), channels);
+      const UOp stored = context_->graph().make(Op::Contiguous, {made.node()});
+      const Schedule schedule = make_schedule({&stored, 1}, target_);
+      const Kernel scaled = prepare_kernel(schedule.kernels.front().kernel, target_);
+      return optimise(scaled, target_).seconds - target_.launch_seconds;
+    };
+    const Tensor means = input({1, channels, 1, 1});
+    const Tensor excited = hard_sigmoid(product(relu(product(means, few)), channels), 0.2, 0.5);
+    EXPECT_LT(seconds_by(excited), kLittle * seconds_by(means)) << channels << " channels";
+  }
+}
+
+// A sum of what is expanded walks ranges that its value does not depend on, and has lanes of one.
+TEST_F(GenericTest, SumsOfWhatIsExpandedHaveLanesOfOneRange) {
+  target_ = avx2_machine();
+  const Tensor wide = expand(input({1, 1, 24, 40}), to_shape({1 << 12, 1 << 12, 24, 40}));
+  const Kernel kernel = kernel_of(sum(exp(mul(wide, wide)), {0, 1, 2, 3}));
+  const OptimisedKernel chosen = optimise(kernel, target_);
+  EXPECT_GT(chosen.proposed.size(), 1U);
+  for (const ProposalNote& p : chosen.proposed)
+    EXPECT_TRUE(has_lanes_of_one_range(apply_options(kernel, p.options))) << to_text(p.options);
 }
 
 // What is near its limit already costs no look at other lists.
