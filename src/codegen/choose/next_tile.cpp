@@ -1,6 +1,6 @@
 #include "codegen/choose/next_tile.h"
 
-#include <cstdlib>
+#include <cmath>
 #include <map>
 
 #include "codegen/options/prefetch.h"
@@ -53,8 +53,8 @@ void prefetch_next_rows(Editor& edit, size_t lane, size_t row, int64_t loop) {
   const AccessInfo* rows = rows_operand(edit, lane, row);
   if (!rows || !edit.is_loop(loop) || are_rows_near(edit, row)) return;
   // Rows side by side in the same lines are there with this tile's, or with the line beside them.
-  const int64_t apart = std::abs(rows->strides[row]) * rows->node.dtype().bytes();
-  if (static_cast<double>(apart) >= kLine) prefetch(edit, *rows, loop);
+  const auto apart = std::abs(static_cast<double>(rows->strides[row]));
+  if (apart * static_cast<double>(rows->node.dtype().bytes()) >= kLine) prefetch(edit, *rows, loop);
 }
 
 void prefetch_epilogue(Editor& edit, size_t lane, size_t row, bool stores) {
