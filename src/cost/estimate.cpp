@@ -25,6 +25,13 @@ namespace {
 constexpr std::string_view kNames[kResources] = {"issue", "arithmetic", "loads",   "stores",
                                                  "chain", "level 2",    "level 3", "memory"};
 
+// The resource that is wanted most, and a part of what the others take.
+double seconds_by(const std::array<double, kResources>& each) {
+  double most = 0, all = 0;
+  for (const double s : each) most = std::max(most, s), all += s;
+  return most + kOthers * (all - most);
+}
+
 class Estimator {
  public:
   Estimator(const Kernel& kernel, const Machine& machine)
@@ -396,9 +403,7 @@ class Estimator {
         totals_.bytes.memory / walk_.machine.memory_bandwidth;
     out.copies = static_cast<int64_t>(std::min(totals_.copies, kCounted));
     out.code = static_cast<int64_t>(std::min(totals_.code, kCounted));
-    double most = 0, all = 0;
-    for (const double s : out.each) most = std::max(most, s), all += s;
-    out.seconds = most + kOthers * (all - most);
+    out.seconds = seconds_by(out.each);
     double cores = 1;
     if (const size_t threads = thread_ranges(walk_.kernel); threads > 0) {
       double pieces = 1;
@@ -446,6 +451,18 @@ std::string text_of(const Estimate& estimate) {
     std::snprintf(text, sizeof text, " %.2f", parts[i].first * 1e6);
     out += text;
   }
+  return out;
+}
+
+Estimate with_matrix_unit(const Estimate& by_vectors, double share, const Machine& target) {
+  Estimate out = by_vectors;
+  for (const Resource r :
+       {Resource::Issue, Resource::Arithmetic, Resource::Loads, Resource::Stores})
+    out.each[static_cast<size_t>(r)] *= share;
+  out.each[static_cast<size_t>(Resource::Chain)] = 0;
+  const double launch = target.launch_seconds;
+  out.seconds =
+      launch + (out.seconds - launch) * seconds_by(out.each) / seconds_by(by_vectors.each);
   return out;
 }
 

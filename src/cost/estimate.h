@@ -43,6 +43,10 @@ inline constexpr int64_t kTapsMany = 5;
 // steps ask that lie beyond it for some rows (codegen/linearize/peeling.h).
 inline constexpr int64_t kTapsSplit = 24;
 
+// Where a matrix unit forms the products, in `share` of the time that the core's own units take for
+// them: what else a kernel does counts as if it were as much faster.
+Estimate with_matrix_unit(const Estimate& by_vectors, double share, const Machine& target);
+
 // `kernel` has had its options applied.  Sizes of the run count with the most that they can be.
 Estimate estimate(const Kernel& kernel, const Machine& target);
 

@@ -61,6 +61,7 @@ constexpr Processor kProcessors[] = {
      .l2_bytes = 2 << 20,
      .l3_bytes = 260 << 20,
      .dots = kAllDots,
+     .tiles = kIntegerDots,
      .rates = {.launch_seconds = 1e-6,
                .serial_launch_seconds = 0.2e-6,
                .l2_bandwidth = 133e9,
@@ -123,6 +124,7 @@ void imitate(const Processor& processor, Machine& machine) {
   machine.l2_bytes = processor.l2_bytes;
   machine.l3_bytes = processor.l3_bytes;
   machine.dots = static_cast<DotSet>(machine.dots & processor.dots);
+  machine.tiles = static_cast<DotSet>(machine.tiles & processor.tiles);
 }
 
 }  // namespace tiny

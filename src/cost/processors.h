@@ -21,6 +21,7 @@ struct Processor {
   int64_t l2_bytes = 0;
   int64_t l3_bytes = 0;
   DotSet dots = 0;
+  DotSet tiles = 0;
   Rates rates;               // with its widest vectors
   double fma_rate_avx2 = 0;  // as Rates::fma_rate, with vectors of 256 bits
 };

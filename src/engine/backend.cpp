@@ -38,6 +38,11 @@ DotSet dots_of(const CpuFacts& facts, CpuIsa isa) {
   return dots;
 }
 
+DotSet tiles_of(const CpuFacts& facts, CpuIsa isa) {
+  const bool has_tiles = isa == CpuIsa::Avx512 && facts.has_byte_tiles;
+  return has_tiles ? static_cast<DotSet>(dots_of(facts, isa) & kIntegerDots) : DotSet{0};
+}
+
 namespace {
 
 // What is measured is never twice the same, and other choices are other bits.
@@ -102,6 +107,7 @@ int32_t assumed_cores(const Flags& flags, int32_t threads) {
 Machine cpu_machine(const CpuFacts& facts, CpuIsa isa, const Flags& flags) {
   Machine machine(isa == CpuIsa::Avx512 ? avx512_target() : avx2_target());
   machine.dots = allowed(dots_of(facts, isa), flags);
+  machine.tiles = tiles_of(facts, isa);
   machine.l1_bytes = facts.l1_bytes;
   machine.l2_bytes = facts.l2_bytes;
   machine.l3_bytes = std::max(facts.l3_bytes, facts.l2_bytes);

@@ -52,6 +52,8 @@ class Backend {
 
 // The dot products that machine code for `isa` has on such a processor.
 DotSet dots_of(const CpuFacts& facts, CpuIsa isa);
+// Of those what its matrix unit multiplies.
+DotSet tiles_of(const CpuFacts& facts, CpuIsa isa);
 
 // Error{InvalidArgument} that lists the known names; Error{Unsupported} if this machine lacks it.
 std::unique_ptr<Backend> make_backend(const Flags& flags);

@@ -73,7 +73,8 @@ struct Target {
   Isa isa = Isa::Generic;
   int32_t vector_bytes = 4;  // of the widest register; 4: no vectors
   int32_t vector_registers = 16;
-  DotSet dots = 0;              // products that it multiplies and adds in groups
+  DotSet dots = 0;              // products that it multiplies and adds in groups,
+  DotSet tiles = 0;             // and those that a matrix unit does (ir/tile_products.h)
   int64_t l1_bytes = 32 << 10;  // caches: of one core's data,
   int64_t l2_bytes = 1 << 20;   //
   int64_t l3_bytes = 8 << 20;   // and of all cores
@@ -99,6 +100,7 @@ struct Target {
   // Whether kernels are chosen for groups of threads.
   bool computes_in_groups() const { return group.warp > 0; }
   bool has_dot(DotKind kind) const { return (dots & dot_bit(kind)) != 0; }
+  bool has_tiles(DotKind kind) const { return (tiles & dot_bit(kind)) != 0; }
   bool has_matrices(int64_t row) const { return (group.matrices & matrix_bit(row)) != 0; }
   // Lanes of a full register of `dtype`; at least 1.
   int64_t lanes(DType dtype) const {

@@ -43,8 +43,11 @@ inline std::vector<Target> targets_here() {
   if (__builtin_cpu_supports("avx2")) targets.push_back(avx2_target());
   if (has_avx512()) targets.push_back(avx512_target());
   const CpuFacts facts = cpu_facts();
-  for (Target& target : targets)
-    target.dots = dots_of(facts, target.isa == Isa::Avx512 ? CpuIsa::Avx512 : CpuIsa::Avx2);
+  for (Target& target : targets) {
+    const CpuIsa isa = target.isa == Isa::Avx512 ? CpuIsa::Avx512 : CpuIsa::Avx2;
+    target.dots = dots_of(facts, isa);
+    target.tiles = tiles_of(facts, isa);
+  }
   return targets;
 }
 

@@ -19,6 +19,7 @@
 #include "cost/limit.h"
 #include "ir/bounds.h"
 #include "ir/picked_lanes.h"
+#include "ir/tile_products.h"
 #include "ir/whole_rows.h"
 
 namespace tiny {
@@ -407,6 +408,21 @@ bool Contraction::pack_panels() {
   return panel.run();
 }
 
+// As many rows as two tiles have, in pieces of one size.
+bool Contraction::pack_tiles() {
+  if (words_.range < 0 || !row() || edit_.most(lane_) < edit_.lanes()) return false;
+  RegisterTile tile;
+  const int64_t rows = edit_.most(row_);
+  // Of a panel that lies as it is all vectors, else as many as two tiles of rows have beside them.
+  const int64_t most = panel_vectors_max();
+  tile.vectors = std::min(most > kTileVectorsMax ? kTileVectorsMax - 1 : most,
+                          ceil_div(edit_.most(lane_), edit_.lanes()));
+  tile.rows = ceil_div(rows, ceil_div(rows, tile_rows_max(tile.vectors)));
+  PackedPanel panel(edit_, words_, reduction_,
+                    {lane_, row_, outputs_ | reduction_.own, tile, true});
+  return panel.run();
+}
+
 // Of a tile whose rows lie along the window that is walked innermost.
 std::optional<SlidingRows> Contraction::sliding_rows_of(const RegisterTile& tile) const {
   if (!row() || words_.range >= 0) return std::nullopt;
@@ -501,9 +517,7 @@ bool has_stores_apart(const Seen& seen) {
   });
 }
 
-// Outputs whose elements lie side by side in an operand of which the steps of a word lie apart:
-// lanes along them are a panel of it, which may hold words.
-static std::optional<size_t> lanes_of(const UOp& scattered_operand, const Editor& edit) {
+std::optional<size_t> lanes_of_panel(const UOp& scattered_operand, const Editor& edit) {
   for (const AccessInfo& a : edit.table().accesses) {
     if (a.store || !(a.node.src(0) == scattered_operand)) continue;
     for (size_t i = 0; i < edit.kernel().ranges.size(); ++i)
@@ -525,7 +539,7 @@ void propose_contraction(const Seen& seen, std::vector<Proposal>& to) {
     Contraction contraction(edit, words, *sum, lanes);
     if (!lanes) next = contraction.next_lanes(), is_close = contraction.is_next_close();
     has_words = words.range >= 0;
-    if (!lanes && words.scattered_operand) of_panel = lanes_of(words.scattered_operand, edit);
+    if (!lanes && words.scattered_operand) of_panel = lanes_of_panel(words.scattered_operand, edit);
     contraction.run();
     share_values(edit);
     if (words.is_scattered) return std::nullopt;

@@ -30,6 +30,7 @@ class Contraction {
   bool walk_rows();    // rows of a large matrix in memory, each walked to its end
   bool pack_panels();  // a register tile whose operand is copied to panels, or lies so
   bool tile();         // a register tile of what lies as it is read
+  bool pack_tiles();   // as pack_panels, for a matrix unit
   // The first that fits; false where none does.
   bool run();
 

@@ -335,11 +335,12 @@ void PackedPanel::copy_rows() {
 bool PackedPanel::run() {
   panel_ = choice_.choose();
   if (!panel_.load) return false;
-  slide_rows();
+  if (!at_.is_of_tiles) slide_rows();
   cut_ranges();
   order_loops();
   fill_panel();
   copy_rows();
+  if (at_.is_of_tiles) return true;  // which take many steps at once, and find what they read near
   unroll_steps();
   if (panel_.in_place && (panel_.steps || !nest_.has_panels_inside)) prefetch_panel();
   if (panel_.in_place && !nest_.has_panels_inside) prefetch_rows();

@@ -23,6 +23,7 @@ struct ContractionTile {
   size_t row = 0;
   RangeSet space = 0;  // the ranges that it runs over
   RegisterTile tile;
+  bool is_of_tiles = false;  // a matrix unit's (ir/tile_products.h)
 };
 
 // The operand with lanes, memoised as a panel: which it is, and how its ranges are cut.

@@ -13,9 +13,16 @@ constexpr int64_t kCodeMax = 2000;  // instructions: what the first level of cac
 
 }  // namespace
 
+Estimate cost_of(const Proposal& proposal, const Machine& target) {
+  const Estimate cost = estimate(proposal.made.kernel, target);
+  return proposal.share_of_products == 1
+             ? cost
+             : with_matrix_unit(cost, proposal.share_of_products, target);
+}
+
 Proposal propose(OptimisedKernel made, const Machine& target) {
   const Estimate cost = estimate(made.kernel, target);
-  return {std::move(made), cost, {}};
+  return {std::move(made), cost, {}, 1};
 }
 
 std::optional<Proposal> extended(const Proposal& proposal, std::span<const Option> options,

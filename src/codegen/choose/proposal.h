@@ -17,7 +17,11 @@ struct Proposal {
   OptimisedKernel made;
   Estimate cost;
   std::string_view strategy;
+  double share_of_products = 1;  // with_matrix_unit's, where tiles form them
 };
+
+// What it takes as it is made now.
+Estimate cost_of(const Proposal& proposal, const Machine& target);
 
 Proposal propose(OptimisedKernel made, const Machine& target);
 // With more options; none where they do not fit the kernel or ask too much of the target.

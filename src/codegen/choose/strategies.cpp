@@ -24,6 +24,8 @@ constexpr Strategy kStrategies[] = {
     // Sums of products are bound by what is loaded for each: tiles in registers and packed panels,
     // sliding windows, or lanes along the sum.
     {"contraction", ComputedBy::OneThread, is_contraction, propose_contraction},
+    // Products of bytes that a matrix unit forms take an eighth of the arithmetic.
+    {"matrix tiles", ComputedBy::OneThread, has_matrix_tiles, propose_matrix_tiles},
     // An operand that is computed on the way (quantised) is so once for all columns, with lanes.
     {"computed words", ComputedBy::OneThread, has_computed_words, propose_computed_words},
     // What is the same for every output is computed once, before its contraction.
@@ -82,7 +84,7 @@ std::vector<Proposal> proposals_up_to(std::string_view last, const Seen& seen) {
   for (Proposal& p : proposals) {
     const size_t before = p.made.options.size();
     p.made = finish(std::move(p.made), seen.machine);
-    if (p.made.options.size() != before) p.cost = estimate(p.made.kernel, seen.machine);
+    if (p.made.options.size() != before) p.cost = cost_of(p, seen.machine);
   }
   return proposals;
 }
@@ -125,7 +127,7 @@ std::vector<Proposal> of_half_vectors(const Seen& seen, const Proposal& wide) {
   std::vector<Proposal> proposals =
       proposals_up_to(wide.strategy, Seen(seen.kernel, narrow, seen.runs));
   std::erase_if(proposals, [&](const Proposal& p) { return p.strategy != wide.strategy; });
-  for (Proposal& p : proposals) p.cost = estimate(p.made.kernel, seen.machine);
+  for (Proposal& p : proposals) p.cost = cost_of(p, seen.machine);
   return proposals;
 }
 

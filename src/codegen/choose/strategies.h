@@ -4,6 +4,7 @@
 // the first proposal stands unless another is estimated to take clearly less.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -52,6 +53,12 @@ bool is_contraction(const Seen& seen);
 // Of a contraction: whether a store beside it walks ranges of its own.
 bool has_stores_apart(const Seen& seen);
 void propose_contraction(const Seen& seen, std::vector<Proposal>& to);
+// Outputs whose elements lie side by side in an operand of which the steps of a word lie apart:
+// lanes along them are a panel of it, which may hold words.
+std::optional<size_t> lanes_of_panel(const UOp& scattered_operand, const Editor& edit);
+// matrix_tiles.cpp
+bool has_matrix_tiles(const Seen& seen);
+void propose_matrix_tiles(const Seen& seen, std::vector<Proposal>& to);
 // computed_words.cpp
 bool has_computed_words(const Seen& seen);
 void propose_computed_words(const Seen& seen, std::vector<Proposal>& to);

@@ -5,7 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/checked.h"
 #include "codegen/linear/trips.h"
+#include "ir/tile_products.h"
 
 namespace tiny {
 namespace {
@@ -137,7 +139,9 @@ class PollPlacer {
 
   void open_parts(LinearId head) {
     const LinearOp& op = old_[head];
-    const auto turns = static_cast<int64_t>(std::ceil(spacing_.part / decisions_[head].ops));
+    // Whole tiles, where a matrix unit takes the steps.
+    const int64_t turns =
+        round_up(static_cast<int64_t>(std::ceil(spacing_.part / decisions_[head].ops)), kTileSteps);
     const LinearId length = number(op.imm * turns);
     LinearId end = place_[op.src[1]];
     // A loop reads its end once.

@@ -267,9 +267,11 @@ Xbyak::Address Encoder::memory(const Mem& mem, int bits) {
                                      : bits == 64 ? c_.qword
                                                   : c_.ptr;
   if (mem.kind == MemKind::Pool) return frame[c_.rip + pool_label_ + program_.pool[mem.id].offset];
+  Xbyak::RegExp e;
   if (mem.kind == MemKind::Slot)
-    return frame[Reg64(kRsp) + static_cast<size_t>(slot_offset_[mem.id])];
-  Xbyak::RegExp e(r64(mem.base));
+    e = Reg64(kRsp) + static_cast<size_t>(slot_offset_[mem.id]);
+  else
+    e = Xbyak::RegExp(r64(mem.base));
   if (mem.index != kNoReg) e = e + r64(mem.index) * mem.scale;
   return frame[e + static_cast<size_t>(static_cast<int64_t>(mem.disp))];
 }
@@ -282,7 +284,7 @@ Xbyak::Address Encoder::vector_memory(const Inst& inst) {
 
 void Encoder::encode(const Inst& inst) {
   const bool done = encode_shaped(inst) || encode_int(inst) || encode_vector(inst) ||
-                    encode_mask(inst) || encode_control(inst);
+                    encode_tile(inst) || encode_mask(inst) || encode_control(inst);
   invariant(done, "every machine instruction can be encoded");
 }
 

@@ -82,6 +82,7 @@ class Encoder {
   void blend(const Inst& inst);
   void fma(const Inst& inst);
   void dot(const Inst& inst);
+  bool encode_tile(const Inst& inst);
   void gather(const Inst& inst);
   void convert_scalar(const Inst& inst);
 

@@ -59,7 +59,7 @@ std::string intel_hex(const std::vector<std::byte>& bytes) {
 Code render_x86(const LinearProgram& program, const Target& target) {
   require(!program.grouped, Status::Unsupported, "kernel ", program.name,
           " is of groups of threads, which x86 has not");
-  x86::MachineProgram machine = x86::select(program, wants_avx512(target));
+  x86::MachineProgram machine = x86::select(program, wants_avx512(target), target.tiles);
   const x86::Allocation allocation = x86::allocate(machine);
   Code r;
   r.kind = CodeKind::MachineCode;
@@ -70,7 +70,7 @@ Code render_x86(const LinearProgram& program, const Target& target) {
 }
 
 std::string x86_listing(const LinearProgram& program, const Target& target) {
-  x86::MachineProgram machine = x86::select(program, wants_avx512(target));
+  x86::MachineProgram machine = x86::select(program, wants_avx512(target), target.tiles);
   const x86::Allocation allocation = x86::allocate(machine);
   std::vector<x86::CodeMark> marks;
   const std::vector<std::byte> bytes = x86::encode(machine, allocation, &marks);

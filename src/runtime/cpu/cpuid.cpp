@@ -9,6 +9,10 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 namespace tiny {
 
@@ -44,6 +48,20 @@ uint32_t saved_state(const Leaf& basic) {
   return low;
 }
 
+// Linux keeps the state of tiles, 8 KiB a thread, only of processes that ask for it (Linux,
+// Documentation/arch/x86/xstate.rst): asked once, for all threads from then on.
+bool may_use_tiles() {
+#if defined(__linux__)
+  constexpr uint32_t kTileState = 0x60000;  // the configuration and the tiles, of what xgetbv says
+  constexpr long kRequestState = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, of arch_prctl
+  static const bool may = (saved_state(leaf(1)) & kTileState) == kTileState &&
+                          syscall(SYS_arch_prctl, kRequestState, kTileData) == 0;
+  return may;
+#else
+  return false;
+#endif
+}
+
 void detect_dots(CpuFacts& facts) {
   const Leaf features = leaf(7, 0), more = leaf(7, 1);
   if (facts.isa == CpuIsa::None) return;
@@ -52,6 +70,8 @@ void detect_dots(CpuFacts& facts) {
   if (facts.isa != CpuIsa::Avx512) return;
   facts.has_byte_dots = (features.c & (1u << 11)) != 0;
   facts.has_bfloat_dots = (more.a & (1u << 5)) != 0;
+  constexpr uint32_t kTiles = 1u << 24 | 1u << 25;  // AMX_TILE and AMX_INT8
+  facts.has_byte_tiles = (features.d & kTiles) == kTiles && may_use_tiles();
 }
 
 std::string brand_string() {

@@ -21,6 +21,7 @@ struct CpuFacts {
   // Dot products of bytes, in the encoding of `isa`, and with operands of any sign; of bfloat16.
   bool has_byte_dots = false;         // AVX512_VNNI
   bool has_bfloat_dots = false;       // AVX512_BF16
+  bool has_byte_tiles = false;        // AMX_INT8, which the operating system lets this process use
   bool has_byte_dots_avx2 = false;    // AVX-VNNI
   bool has_signed_dots_avx2 = false;  // AVX-VNNI-INT8
   int64_t l1_bytes = 32 << 10;        // of one core's data cache

@@ -61,9 +61,9 @@ void Blocks::select_loop(LinearId id) {
   open(block);
 }
 
-void Blocks::select_end_loop(LinearId id) {
+void Blocks::select_end_loop(LinearId id, int64_t steps) {
   const Block block = blocks_.back();
-  const int64_t step = v_.op(v_.op(id).src[0]).imm;
+  const int64_t step = steps * v_.op(v_.op(id).src[0]).imm;
   const Operand by = fits32(step) ? Operand::immediate(step) : Operand(e_.int_const(step));
   put(e_.emit(Opcode::IAdd, 8, block.index, block.index), 1, by);
   Inst& back = e_.emit(Opcode::LoopBack, 8, kNoReg, block.index);

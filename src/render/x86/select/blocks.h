@@ -17,7 +17,8 @@ class Blocks {
       : v_(values), addresses_(addresses), e_(values.emitter()) {}
 
   void select_loop(LinearId id);
-  void select_end_loop(LinearId id);
+  // `steps`: of the loop that each turn of it takes.
+  void select_end_loop(LinearId id, int64_t steps);
   void select_if(LinearId id);
   void select_end_if();
   // An accumulator of the open block, in a vector register.

@@ -90,6 +90,12 @@ void Emitter::store_past_caches(const Mem& mem, VReg value, int64_t bytes) {
   bypasses_ = true;
 }
 
+uint32_t Emitter::add_slots(int64_t count, int64_t bytes) {
+  const auto first = static_cast<uint32_t>(out_.slots.size());
+  out_.slots.insert(out_.slots.end(), static_cast<size_t>(count), static_cast<uint8_t>(bytes));
+  return first;
+}
+
 VReg Emitter::reg_of(RegClass cls, int64_t width) {
   return out_.add_reg(cls, cls == RegClass::Vec ? width : 8);
 }

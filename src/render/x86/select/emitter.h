@@ -89,6 +89,8 @@ class Emitter {
   VReg or_int(VReg dst) { return dst != kNoReg ? dst : int_reg(); }
   RegClass class_of(DType d) const;
   uint32_t new_label() { return out_.labels++; }
+  // So many slots of the frame side by side; the first.
+  uint32_t add_slots(int64_t count, int64_t bytes);
 
   // Code before the innermost open loop, or at the entry.
   uint32_t open_loop();  // the loop around it

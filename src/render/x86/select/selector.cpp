@@ -7,27 +7,30 @@
 
 namespace tiny::x86 {
 
-MachineProgram select(const LinearProgram& program, bool avx512) {
-  return Selector(program, avx512).run();
+MachineProgram select(const LinearProgram& program, bool avx512, DotSet tiles) {
+  return Selector(program, avx512, tiles).run();
 }
 
-Selector::Selector(const LinearProgram& program, bool avx512)
+Selector::Selector(const LinearProgram& program, bool avx512, DotSet tiles)
     : program_(program),
       emitter_(program, avx512),
       values_(program, emitter_),
       squares_(values_, values_.facts(), avx512),
       entry_(values_),
       addresses_(values_),
-      blocks_(values_, addresses_) {
+      blocks_(values_, addresses_),
+      tiles_(program, values_, avx512 ? tiles : 0) {
 }
 
 MachineProgram Selector::run() {
   for (LinearId id = 0, end = values_.size(); id < end; ++id) {
     look_often(program_.stop, id);
     emitter_.make_for(id);
-    select_op(id);
+    tiles_.begin(id);
+    if (!tiles_.has(id)) select_op(id);
   }
   entry_.end();
+  tiles_.end();
   return emitter_.finish();
 }
 
@@ -54,11 +57,13 @@ void Selector::select_op(LinearId id) {
     case Op::Loop:
       return blocks_.select_loop(id);
     case Op::EndLoop:
-      return blocks_.select_end_loop(id);
+      blocks_.select_end_loop(id, tiles_.multiply(id));
+      return tiles_.store(id);
     case Op::If:
       return blocks_.select_if(id);
     case Op::EndIf:
-      return blocks_.select_end_if();
+      blocks_.select_end_if();
+      return tiles_.store(id);
     case Op::Accumulator:
       select_accumulator(values_, id);
       if (!is_mask(o.dtype) && emitter_.class_of(o.dtype) == RegClass::Vec) blocks_.hold(id);

@@ -10,6 +10,7 @@
 //   Values             where values live
 //   Addresses          addresses that several ops use
 //   Blocks             loops and ifs
+//   Tiles              products by the matrix unit
 //   Entry              what a kernel is called with
 //   ops                all other ops
 #pragma once
@@ -19,13 +20,14 @@
 #include "render/x86/select/emitter.h"
 #include "render/x86/select/entry.h"
 #include "render/x86/select/squares.h"
+#include "render/x86/select/tiles.h"
 #include "render/x86/select/values.h"
 
 namespace tiny::x86 {
 
 class Selector {
  public:
-  Selector(const LinearProgram& program, bool avx512);
+  Selector(const LinearProgram& program, bool avx512, DotSet tiles);
   MachineProgram run();
 
  private:
@@ -39,6 +41,7 @@ class Selector {
   Entry entry_;
   Addresses addresses_;
   Blocks blocks_;
+  Tiles tiles_;
 };
 
 }  // namespace tiny::x86

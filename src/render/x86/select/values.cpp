@@ -24,6 +24,12 @@ VReg Values::use(LinearId id) {
     return e_.vector_const(o.dtype, static_cast<uint64_t>(o.imm));
   }
   if (values_[id].deferred) load_now(id);
+  if (values_[id].slot != kNoReg) {
+    Inst& i = e_.emit(Opcode::VLoad, width_of(op(id).dtype), e_.vec_reg(width_of(op(id).dtype)));
+    i.mem.kind = MemKind::Slot;
+    i.mem.id = values_[id].slot;
+    return i.dst;
+  }
   invariant(values_[id].reg != kNoReg, "a linear value is made before its use");
   return values_[id].reg;
 }

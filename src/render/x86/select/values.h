@@ -52,6 +52,9 @@ class Values : public LinearView {
   bool is_deferred(LinearId id) const { return values_[id].deferred; }
   void load_now(LinearId id);
 
+  // The value is read from a slot of the frame, a whole register, at each use.
+  void set_slot(LinearId id, uint32_t slot) { values_[id].slot = slot; }
+
   // An address is its register and a displacement.
   void set_address(LinearId id, VReg reg, int64_t disp);
   int64_t displacement(LinearId id) const { return values_[id].disp; }
@@ -65,6 +68,7 @@ class Values : public LinearView {
     VReg reg = kNoReg;
     uint8_t lane = 0;  // AVX2 masks: bytes of a lane
     bool deferred = false;
+    uint32_t slot = kNoReg;  // kNoReg: none
     int64_t disp = 0;
   };
 
