@@ -1,6 +1,8 @@
 #include "ir/tile_products.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstdlib>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -9,6 +11,8 @@
 namespace tiny {
 
 namespace {
+
+constexpr int64_t kApartMax = 1 << 24;  // bytes between rows: displacements have 32 bits
 
 struct Block {
   LinearId begin = 0;  // Loop or If; 0 is outside of all
@@ -96,33 +100,67 @@ class TileFinder {
     return *base + *index * kWordBytes;
   }
 
+  // A value that all lanes share.
+  bool is_shared(LinearId id) const {
+    return ops_[id].op == Op::Broadcast || ops_[id].op == Op::Const;
+  }
+  LinearId word_of(LinearId shared) const {
+    return ops_[shared].op == Op::Broadcast ? ops_[shared].src[0] : shared;
+  }
+
   std::optional<Term> term_of(const LinearOp& set) const {
     const LinearOp& dot = ops_[set.src[1]];
     if (!is_sum(ops_[set.src[0]]) || dot.op != Op::Dot || dot.src[2] != set.src[0])
       return std::nullopt;
-    const bool is_first = ops_[dot.src[0]].op == Op::Broadcast;
-    const LinearOp& shared = ops_[dot.src[is_first ? 0 : 1]];
-    const LinearId vector = dot.src[is_first ? 1 : 0];
-    if (shared.op != Op::Broadcast || !is_word_load(ops_[shared.src[0]], 1) ||
-        !is_word_load(ops_[vector], kTileLanes))
+    const size_t shared = is_shared(dot.src[0]) ? 0 : 1;
+    if (!is_shared(dot.src[shared]) || !is_word_load(ops_[dot.src[1 - shared]], kTileLanes))
       return std::nullopt;
-    return Term{set.src[0], shared.src[0], vector};
+    const LinearId word = word_of(dot.src[shared]);
+    if (ops_[word].op != Op::Const && !is_word_load(ops_[word], 1)) return std::nullopt;
+    return Term{set.src[0], word, dot.src[1 - shared]};
   }
 
-  // The loads' displacements, if all have one address and each the same distance from the last.
-  std::optional<std::vector<int64_t>> places(const std::vector<LinearId>& loads) const {
+  bool have_one_address(LinearId a, LinearId b) const {
+    return ops_[a].src[0] == ops_[b].src[0] && ops_[a].src[1] == ops_[b].src[1];
+  }
+
+  // Vectors of a step: their displacements, each the same distance from the last.
+  std::optional<std::vector<int64_t>> vectors_of(const std::vector<Term>& terms) const {
     std::vector<int64_t> at;
-    for (const LinearId load : loads) {
-      const LinearOp& first = ops_[loads.front()];
-      if (ops_[load].src[0] != first.src[0] || ops_[load].src[1] != first.src[1])
-        return std::nullopt;
-      at.push_back(ops_[load].imm);
+    for (const Term& t : terms) {
+      if (!have_one_address(t.vector, terms.front().vector)) return std::nullopt;
+      at.push_back(ops_[t.vector].imm);
     }
     std::ranges::sort(at);
     at.erase(std::ranges::unique(at).begin(), at.end());
     for (size_t i = 2; i < at.size(); ++i)
       if (at[i] - at[i - 1] != at[1] - at[0]) return std::nullopt;
     return at;
+  }
+
+  // Rows of a step: loads with one address and displacements the same distance from each other, or
+  // constants.
+  bool set_rows(const std::vector<LinearId>& words, TileLoop& tiles) const {
+    std::optional<int64_t> first, second;
+    for (size_t r = 0; r < words.size(); ++r) {
+      const LinearOp& word = ops_[words[r]];
+      const bool is_loaded = word.op == Op::Load;
+      tiles.words.push_back(is_loaded ? TileLoop::kLoaded
+                                      : static_cast<int64_t>(static_cast<uint32_t>(word.imm)));
+      if (!is_loaded) continue;
+      const auto at = static_cast<int64_t>(r);
+      if (!first) {
+        first = at, tiles.row = words[r], tiles.first_row = at;
+        continue;
+      }
+      const int64_t distance = word.imm - ops_[tiles.row].imm;
+      if (!second) second = at, tiles.row_bytes = distance / (at - *first);
+      if (!have_one_address(words[r], tiles.row) || distance != tiles.row_bytes * (at - *first))
+        return false;
+    }
+    const auto is_loaded = [](int64_t word) { return word == TileLoop::kLoaded; };
+    if (std::ranges::all_of(tiles.words, is_loaded)) tiles.words.clear();
+    return first.has_value();
   }
 
   // A number that the steps of the loop are a multiple of; 0: not known.  Loops stand in parts
@@ -139,71 +177,86 @@ class TileFinder {
     return std::gcd(begin.imm, last.imm - ops_[begin.src[0]].imm);
   }
 
-  void add_loop(const Block& block) {
+  // The terms of a loop that does nothing else, in the order of their sums; empty: it does.
+  std::vector<Term> terms_of(const Block& block) {
     std::vector<Term> terms;
-    std::vector<LinearId> loads[2];
-    bool is_whole = true;
-    int32_t kind = -1;
-    bool has_shared_first = false;
+    bool is_alone = true;
     for (LinearId i = block.begin + 1; i < block.end; ++i) {
       const LinearOp& o = ops_[i];
-      if (o.op == Op::Dot) {
-        const bool is_first = ops_[o.src[0]].op == Op::Broadcast;
-        is_whole = is_whole && (kind < 0 || (kind == o.aux && has_shared_first == is_first));
-        kind = o.aux, has_shared_first = is_first;
-      }
-      if (o.op != Op::Set) {
-        is_whole = is_whole && o.op != Op::Store && o.op != Op::Check && o.op != Op::Prefetch;
+      is_alone = is_alone && o.op != Op::Store && o.op != Op::Check && o.op != Op::Prefetch;
+      if (o.op != Op::Set) continue;
+      if (const std::optional<Term> term = term_of(o)) {
+        terms.push_back(*term);
         continue;
       }
-      const std::optional<Term> term = term_of(o);
-      if (!term) return give_up(o.src[0]);
-      terms.push_back(*term);
-      loads[0].push_back(term->row);
-      loads[1].push_back(term->vector);
+      give_up(o.src[0]);
+      is_alone = false;
     }
-    if (terms.empty()) return;
-    const auto give_all_up = [&] {
+    if (!is_alone) {
       for (const Term& t : terms) give_up(t.sum);
-    };
-    const LinearOp& loop = ops_[block.begin];
-    const auto rows = places(loads[0]), vectors = places(loads[1]);
-    const int64_t steps = steps_of(loop);
-    if (!is_whole || !rows || !vectors || steps == 0 || loop.imm != 1 ||
-        (kinds_ & dot_bit(static_cast<DotKind>(kind))) == 0 ||
-        static_cast<DotKind>(kind) == DotKind::Bf16)
-      return give_all_up();
-    TileProduct product;
-    product.rows = static_cast<int64_t>(rows->size());
-    product.vectors = static_cast<int64_t>(vectors->size());
-    product.sums.assign(static_cast<size_t>(product.rows * product.vectors), 0);
-    TileLoop tiles{block.begin, block.end, 0, 0, 0, 0, 0};
-    for (const Term& t : terms) {
-      const auto r = std::ranges::find(*rows, ops_[t.row].imm) - rows->begin();
-      const auto v = std::ranges::find(*vectors, ops_[t.vector].imm) - vectors->begin();
-      LinearId& sum = product.sums[static_cast<size_t>(r * product.vectors + v)];
-      if (sum != 0) return give_all_up();
-      sum = t.sum;
-      if (r == 0) tiles.row = t.row;
-      if (v == 0) tiles.vector = t.vector;
+      return {};
     }
-    if (terms.size() != product.sums.size()) return give_all_up();
-    const std::optional<int64_t> of_row = step_of_load(tiles.row, block.begin);
-    const std::optional<int64_t> of_vector = step_of_load(tiles.vector, block.begin);
-    if (of_row != kWordBytes || !of_vector) return give_all_up();
-    tiles.step_bytes = *of_vector;
-    tiles.row_bytes = rows->size() > 1 ? (*rows)[1] - (*rows)[0] : 0;
-    tiles.vector_bytes = vectors->size() > 1 ? (*vectors)[1] - (*vectors)[0] : 0;
-    product.steps = steps;
-    const bool is_unsigned = kind == static_cast<int32_t>(DotKind::U8U8);
-    const bool is_signed = kind == static_cast<int32_t>(DotKind::S8S8);
-    product.has_signed_rows = is_signed || (!is_unsigned && !has_shared_first);
-    product.has_signed_vectors = is_signed || (!is_unsigned && has_shared_first);
-    product.loops.push_back(tiles);
-    if (product.rows < 2 || product.vectors > kTileVectorsMax ||
+    std::ranges::sort(terms, {}, &Term::sum);
+    return terms;
+  }
+
+  // The kind that all its products have, and whether the first factor is that of the rows.
+  std::optional<std::pair<DotKind, bool>> kind_of(const Block& block) const {
+    std::optional<std::pair<DotKind, bool>> kind;
+    for (LinearId i = block.begin + 1; i < block.end; ++i) {
+      if (ops_[i].op != Op::Dot) continue;
+      const std::pair here{static_cast<DotKind>(ops_[i].aux), is_shared(ops_[i].src[0])};
+      if (kind && *kind != here) return std::nullopt;
+      kind = here;
+    }
+    return kind;
+  }
+
+  void add_loop(const Block& block) {
+    const std::vector<Term> terms = terms_of(block);
+    if (terms.empty()) return;
+    if (std::optional<TileProduct> product = product_of(block, terms)) return add(*product);
+    for (const Term& t : terms) give_up(t.sum);
+  }
+
+  std::optional<TileProduct> product_of(const Block& block, const std::vector<Term>& terms) const {
+    const LinearOp& loop = ops_[block.begin];
+    const auto vectors = vectors_of(terms);
+    const auto kind = kind_of(block);
+    TileProduct product;
+    product.steps = steps_of(loop);
+    if (!vectors || !kind || product.steps == 0 || loop.imm != 1 ||
+        (kinds_ & kIntegerDots & dot_bit(kind->first)) == 0)
+      return std::nullopt;
+    const size_t width = vectors->size();
+    product.vectors = static_cast<int64_t>(width);
+    product.rows = static_cast<int64_t>(terms.size() / width);
+    if (terms.size() % width != 0 || product.rows < 2 || product.vectors > kTileVectorsMax ||
         product.rows > tile_rows_max(product.vectors))
-      return give_all_up();
-    add(std::move(product));
+      return std::nullopt;
+    TileLoop tiles;
+    tiles.loop = block.begin, tiles.end = block.end, tiles.vector = terms.front().vector;
+    std::vector<LinearId> words;
+    for (size_t i = 0; i < terms.size(); ++i) {
+      if (ops_[terms[i].vector].imm != (*vectors)[i % width]) return std::nullopt;
+      if (i % width == 0) words.push_back(terms[i].row);
+      const LinearOp &word = ops_[words.back()], &own = ops_[terms[i].row];
+      if (word.op != own.op || word.src != own.src || word.imm != own.imm) return std::nullopt;
+      product.sums.push_back(terms[i].sum);
+    }
+    if (!set_rows(words, tiles)) return std::nullopt;
+    const std::optional<int64_t> of_vector = step_of_load(tiles.vector, block.begin);
+    if (step_of_load(tiles.row, block.begin) != kWordBytes || !of_vector ||
+        std::abs(tiles.row_bytes) > kApartMax)
+      return std::nullopt;
+    tiles.step_bytes = *of_vector;
+    tiles.vector_bytes = width > 1 ? (*vectors)[1] - (*vectors)[0] : 0;
+    product.loops.push_back(std::move(tiles));
+    const auto& [of_words, are_rows_first] = *kind;
+    const bool is_mixed = of_words == DotKind::U8S8, is_signed = of_words == DotKind::S8S8;
+    product.has_signed_rows = is_signed || (is_mixed && !are_rows_first);
+    product.has_signed_vectors = is_signed || (is_mixed && are_rows_first);
+    return product;
   }
 
   // Several loops may add to the same sums.
@@ -239,8 +292,13 @@ class TileFinder {
       if (at == 0) return false;
       product.end = std::max(product.end, blocks_[at].end);
     }
+    // Constants are stored beside what is loaded, a register for each row.
+    const bool has_constants =
+        std::ranges::any_of(product.loops, [](const TileLoop& l) { return !l.words.empty(); });
     int64_t steps = std::min(product.steps, kTileSteps);
-    while (product.steps % steps != 0) --steps;
+    while (product.steps % steps != 0 ||
+           (has_constants && !std::has_single_bit(static_cast<uint64_t>(steps))))
+      --steps;
     product.steps = steps;
     return steps >= kTileStepsMin;
   }

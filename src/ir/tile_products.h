@@ -27,16 +27,22 @@ constexpr int64_t tile_rows_max(int64_t vectors) {
 // Steps of a tile at the least: with fewer a product takes as long as by vectors.
 inline constexpr int64_t kTileStepsMin = 4;
 
-// One of the loops, over steps from 0 on or a part of them.  All rows have the address of row 0 and
-// a displacement, and so have all vectors.
+// One of the loops, over steps from 0 on or a part of them.  All rows that are loaded have one
+// address, and displacements; so have all vectors.
 struct TileLoop {
+  static constexpr int64_t kLoaded = -1;
+
   LinearId loop = 0;
   LinearId end = 0;
-  LinearId row = 0;          // the load of a word of row 0
+  LinearId row = 0;          // the load of a word of the first row that is loaded,
+  int64_t first_row = 0;     // which is this one
   LinearId vector = 0;       // the load of words of vector 0
   int64_t row_bytes = 0;     // from one row to the next
   int64_t vector_bytes = 0;  // from one vector to the next
   int64_t step_bytes = 0;    // from the words of a vector in one step to those in the next
+  // Of each row its word in all steps, where that is a constant (beyond a picture's border), else
+  // kLoaded; empty: all are loaded.
+  std::vector<int64_t> words;
 };
 
 struct TileProduct {

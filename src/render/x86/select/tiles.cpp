@@ -15,6 +15,21 @@ constexpr size_t kConfigBytes = 64;
 constexpr size_t kConfigColumns = 16;  // uint16 each: bytes of a row
 constexpr size_t kConfigRows = 48;     // a byte each
 
+Mem at(VReg base, int64_t displacement) {
+  Mem m;
+  m.kind = MemKind::Address;
+  m.base = base;
+  m.disp = static_cast<int32_t>(displacement);
+  return m;
+}
+
+Mem slot(uint32_t first, int64_t row) {
+  Mem m;
+  m.kind = MemKind::Slot;
+  m.id = first + static_cast<uint32_t>(row);
+  return m;
+}
+
 LinearId first_sum(const TileProduct& p) {
   return *std::ranges::min_element(p.sums);
 }
@@ -25,18 +40,21 @@ Tiles::Tiles(const LinearProgram& program, Values& values, DotSet kinds)
     : v_(values), e_(values.emitter()), products_(find_tile_products(program, kinds)) {
   if (products_.empty()) return;
   is_tiled_.assign(program.ops.size(), 0);
-  int64_t rows = 0;
+  int64_t sums = 0, rows = 0;
   for (const TileProduct& p : products_) {
-    rows = std::max(rows, p.rows * p.vectors);
+    sums = std::max(sums, p.rows * p.vectors);
     for (const LinearId sum : p.sums) is_tiled_[sum] = 1;
-    for (const TileLoop& l : p.loops)
+    for (const TileLoop& l : p.loops) {
+      if (!l.words.empty()) rows = std::max(rows, p.rows);
       for (LinearId id = l.loop + 1; id < l.end; ++id) {
         const LinearOp& o = v_.op(id);
         is_tiled_[id] =
             o.op == Op::Load || o.op == Op::Broadcast || o.op == Op::Dot || o.op == Op::Set;
       }
+    }
   }
-  slots_ = e_.add_slots(rows, kRowBytes);
+  sum_slots_ = e_.add_slots(sums, kRowBytes);
+  row_slots_ = e_.add_slots(rows, kRowBytes);
   place_configurations(program);
 }
 
@@ -104,13 +122,27 @@ VReg Tiles::address_of(LinearId load) {
   return at;
 }
 
-void Tiles::load(int64_t tile, VReg at, VReg stride, int64_t displacement) {
+void Tiles::load(int64_t tile, Mem at, VReg stride) {
   Inst& i = e_.emit(Opcode::TileLoad, 8);
   i.imm = tile;
-  i.mem.kind = MemKind::Address;
-  i.mem.base = at;
+  i.mem = at;
   i.mem.index = stride;
-  i.mem.disp = static_cast<int32_t>(displacement);
+}
+
+// The steps of each row into the frame: what is loaded, or as often the constant.
+void Tiles::copy_rows(const TileProduct& p, const TileLoop& l, VReg rows) {
+  const int64_t bytes = p.steps * kWordBytes;
+  for (int64_t r = 0; r < p.rows; ++r) {
+    const int64_t word = l.words[static_cast<size_t>(r)];
+    VReg value = kNoReg;
+    if (word == TileLoop::kLoaded) {
+      value = e_.vec_reg(bytes);
+      e_.emit(Opcode::VLoad, bytes, value).mem = at(rows, (r - l.first_row) * l.row_bytes);
+    } else {
+      value = e_.lanes_const(static_cast<uint64_t>(word), kWordBytes, bytes);
+    }
+    e_.emit(Opcode::VStore, bytes, kNoReg, value).mem = slot(row_slots_, r);
+  }
 }
 
 int64_t Tiles::multiply(LinearId end_loop) {
@@ -118,11 +150,16 @@ int64_t Tiles::multiply(LinearId end_loop) {
     for (const TileLoop& l : p.loops) {
       if (l.end != end_loop) continue;
       const VReg rows = address_of(l.row), vectors = address_of(l.vector);
-      const VReg row_stride = e_.int_const(l.row_bytes), step_stride = e_.int_const(l.step_bytes);
+      const bool is_copied = !l.words.empty();
+      if (is_copied) copy_rows(p, l, rows);
+      const VReg row_stride = e_.int_const(is_copied ? kRowBytes : l.row_bytes);
+      const VReg step_stride = e_.int_const(l.step_bytes);
       for (int64_t r = 0; r < p.row_tiles(); ++r) {
-        load(row_tile(p, r), rows, row_stride, r * p.rows_of(0) * l.row_bytes);
+        const int64_t row = r * p.rows_of(0);
+        load(row_tile(p, r), is_copied ? slot(row_slots_, row) : at(rows, row * l.row_bytes),
+             row_stride);
         for (int64_t v = 0; v < p.vectors; ++v) {
-          if (r == 0) load(vector_tile(p, v), vectors, step_stride, v * l.vector_bytes);
+          if (r == 0) load(vector_tile(p, v), at(vectors, v * l.vector_bytes), step_stride);
           Inst& dot = e_.emit(Opcode::TileDot, 0);
           dot.imm = sum_tile(p, r, v) | row_tile(p, r) << 8 | vector_tile(p, v) << 16;
           dot.width2 =
@@ -139,12 +176,11 @@ void Tiles::store(LinearId end_loop) {
     if (p.end != end_loop) continue;
     const VReg stride = e_.int_const(kRowBytes);
     for (int64_t v = 0; v < p.vectors; ++v) {
-      const auto first = slots_ + static_cast<uint32_t>(v * p.rows);
+      const auto first = sum_slots_ + static_cast<uint32_t>(v * p.rows);
       for (int64_t r = 0; r < p.row_tiles(); ++r) {
         Inst& i = e_.emit(Opcode::TileStore, 8);
         i.imm = sum_tile(p, r, v);
-        i.mem.kind = MemKind::Slot;
-        i.mem.id = first + static_cast<uint32_t>(r * p.rows_of(0));
+        i.mem = slot(first, r * p.rows_of(0));
         i.mem.index = stride;
       }
       for (int64_t r = 0; r < p.rows; ++r)

@@ -43,15 +43,18 @@ class Tiles {
   }
   void place_configurations(const LinearProgram& program);
   void configure(const TileProduct& p);
-  void load(int64_t tile, VReg at, VReg stride, int64_t displacement);
+  void load(int64_t tile, Mem at, VReg stride);
   VReg address_of(LinearId load);
+  void copy_rows(const TileProduct& p, const TileLoop& l, VReg rows);
 
   Values& v_;
   Emitter& e_;
   std::vector<TileProduct> products_;
   std::vector<LinearId> configured_;  // before this op, for each product
   std::vector<uint8_t> is_tiled_;     // by op; empty: there are no products
-  uint32_t slots_ = 0;                // the first of the frame's, one for each row of a tile
+  // The first of the frame's slots: for rows of sums, and of factors that are copied.
+  uint32_t sum_slots_ = 0;
+  uint32_t row_slots_ = 0;
 };
 
 }  // namespace tiny::x86
