@@ -162,5 +162,57 @@ class Averages(unittest.TestCase):
         self.compare_step(step, tensors, [drawn(8, 6, seed=3), drawn(8, 6, seed=4)])
 
 
+class GradientsAlone(unittest.TestCase):
+    """A loss of gradients alone: its leaves are those that the gradients were made of."""
+
+    def leaves(self, *arrays):
+        return [torch.tensor(a, requires_grad=True) for a in arrays], [Tensor(a, requires_grad=True) for a in arrays]
+
+    def test_a_penalty_alone(self):
+        arrays = drawn(8, 4, seed=1), drawn(8, seed=2), drawn(1, 8, seed=3), drawn(1, seed=4)
+        x = drawn(6, 4, seed=5)
+        for soft in (softplus, lambda h: h.relu()):
+            got = []
+            for kind, (first, bias, last, offset) in zip((torch.tensor, Tensor), self.leaves(*arrays)):
+                y = kind(x, requires_grad=True)
+                slope, = slopes(soft(y @ first.T + bias) @ last.T + offset, y)
+                self.assertTrue(slope.requires_grad)
+                slope.square().sum().backward()
+                got.append([None if one.grad is None else one.grad.tolist() for one in (first, bias, last, offset)])
+            self.assertIsNone(got[1][3])  # the slope has no part of it
+            for want, have in zip(*got):
+                if want is not None:
+                    np.testing.assert_allclose(have, want, rtol=1e-5, atol=1e-6)
+
+    def test_a_penalty_beside_another_loss_lacks_no_part(self):
+        arrays, x = (drawn(8, 4, seed=1), drawn(1, 8, seed=3)), drawn(6, 4, seed=5)
+        got = []
+        for kind, (first, last) in zip((torch.tensor, Tensor), self.leaves(*arrays)):
+            y = kind(x)
+            y.requires_grad_(True)
+            slope, = slopes((y @ first.T).tanh() @ last.T, y)
+            (slope.square().sum() + last.sum()).backward()
+            got.append([first.grad.tolist(), last.grad.tolist()])
+        for want, have in zip(*got):
+            np.testing.assert_allclose(have, want, rtol=1e-5, atol=1e-6)
+
+    def test_a_leaf_that_was_written_to_since(self):
+        first, last = Tensor(drawn(8, 4), requires_grad=True), Tensor(drawn(1, 8), requires_grad=True)
+        y = Tensor(drawn(6, 4))
+        slope, = slopes((y @ first.T).tanh() @ last.T, y)
+        first.assign(first.detach() * 2).realize()
+        with self.assertRaisesRegex(RuntimeError, "assigned to since"):
+            slope.square().sum().backward()
+
+    def test_without_gradients(self):
+        weight, y = Tensor(drawn(4, 4), requires_grad=True), Tensor(drawn(2, 4))
+        with Tensor.no_grad():
+            slope, = slopes((y @ weight).tanh(), y)
+        self.assertFalse(slope.requires_grad)
+        slope, = slopes((y @ weight).tanh(), y)
+        with self.assertRaisesRegex(RuntimeError, "requires gradients"):
+            slope.detach().sum().backward()
+
+
 if __name__ == "__main__":
     unittest.main()

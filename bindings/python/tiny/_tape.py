@@ -40,6 +40,41 @@ def leaves(tensor):
     return frozenset((tensor,)) if held.get("_requires_grad") else held.get("_leaves", _NONE)
 
 
+class OfGradients:
+    """Among the leaves of a gradient: it may be made of fewer of them than the loss was (of no bias behind the last
+    product), which is asked when backward() wants it; and how often each had been written to."""
+
+    def __init__(self, found):
+        self._writes = {leaf: leaf.__dict__.get("_writes", 0) for leaf in found if isinstance(leaf, native.Tensor)}
+
+    def had(self, leaf):
+        """Whether the loss was made of the leaf as it is now."""
+        return self._writes.get(leaf) == leaf.__dict__.get("_writes", 0)
+
+
+def trace_gradients(sources, gradients):
+    """Gradients were made of the leaves that the losses were made of: they can be differentiated again."""
+    found = frozenset().union(*map(leaves, sources))
+    if found and not native.Tensor.no_grad:
+        found |= {OfGradients(found)}
+        for gradient in gradients:
+            gradient._leaves = found
+
+
+def reached(tensor, found):
+    """Of the leaves those by which backward() asks for gradients, and whether one may get none all the same: what is
+    made of gradients may be made of a leaf by comparisons alone (the slope of relu)."""
+    marks = [one for one in found if isinstance(one, OfGradients)]
+    found = [one for one in found if isinstance(one, native.Tensor)]
+    if marks:
+        parts = set(tensor.made_of(found))
+        apart = [one for i, one in enumerate(found) if i not in parts]
+        if not all(any(mark.had(one) for mark in marks) for one in apart):
+            raise RuntimeError("a leaf has no part in the losses")
+        found = [found[i] for i in sorted(parts)]
+    return found, bool(marks)
+
+
 def note(tensor):
     """backward() may be asked for its gradient: in tinygrad's reading that of every tensor."""
     key = id(tensor)
@@ -61,6 +96,7 @@ def living():
 def written(tensor, *others):
     """The tensor has a pending write: whoever computes a step computes it too."""
     for one in (tensor, *others):
+        one._writes = one.__dict__.get("_writes", 0) + 1
         if State.capture is not None:
             State.capture.written(one)
         else:

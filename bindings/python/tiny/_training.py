@@ -116,12 +116,12 @@ def _backward(self, gradient=None) -> Tensor:
     if _tape.CUT in found:
         raise RuntimeError("backward(): this tensor, or one that it was made of, was computed already, and has no "
                            "graph to go back through; call backward() once, and before realize()")
-    if not found:
-        raise RuntimeError("backward(): this was made of no tensor that requires gradients (requires_grad=True, or "
-                           "given to an optimiser)")
-    found = list(found)
     try:
-        slopes = gradients_of([self], found, _upstream(self, gradient))
+        found, may_lack = _tape.reached(self, found)
+        if not found:
+            raise RuntimeError("backward(): this was made of no tensor that requires gradients (requires_grad=True, or "
+                               "given to an optimiser)")
+        slopes = gradients_of([self], found, _upstream(self, gradient), may_lack)
     except RuntimeError as error:
         if "has no part in the losses" not in str(error):
             raise
@@ -164,7 +164,10 @@ def _gradient(self, *targets, gradient=None) -> list[Tensor]:
     """The gradients of this by the targets, which it was built of; see tiny.gradient.  In tinygrad's reading those that
     it was not built of have zeros."""
     if not Reading.tinygrad:
-        return gradients_of([self], list(targets), _upstream(self, gradient))
+        upstream = _upstream(self, gradient)
+        made = gradients_of([self], list(targets), upstream)
+        _tape.trace_gradients([self, *upstream], made)
+        return made
     for target in targets:
         if not _is_target(target):
             raise NoFloat("gradient(): gradients are by floats that have memory, and " + (
