@@ -203,13 +203,19 @@ void write_group_rates(ByteWriter& out, const GroupRates& rates) {
 
 std::string machine_key(const Machine& machine) {
   // Names every field: one that is added does not compile until it is written too.
-  const auto& [name, isa, vector_bytes, vector_registers, dots, tiles, l1_bytes, l2_bytes, l3_bytes, cores,
-               most, scales, group, arena, without_vectors] = static_cast<const Target&>(machine);
+  const auto& [name, isa, vector_bytes, vector_registers, dots, tiles, l1_bytes, l2_bytes, l3_bytes,
+               cores, most, scales, group, arena, without_vectors] =
+      static_cast<const Target&>(machine);
   const auto& [launch_seconds, serial_launch_seconds, l2_bandwidth, l3_bandwidth, memory_bandwidth,
                fma_rate, unit_bytes, issued, move_cycles, gather_cycles, bypass_bytes, of_groups] =
       static_cast<const Rates&>(machine);
   ByteWriter out;
-  out.text(name).number(isa).number(vector_bytes).number(vector_registers).number(dots).number(tiles);
+  out.text(name)
+      .number(isa)
+      .number(vector_bytes)
+      .number(vector_registers)
+      .number(dots)
+      .number(tiles);
   out.number(l1_bytes).number(l2_bytes).number(l3_bytes).number(cores);
   out.number(launch_seconds)
       .number(serial_launch_seconds)
