@@ -16,6 +16,7 @@
 #include "schedule/rewrite/scales.h"
 #include "schedule/rewrite/split_reductions.h"
 #include "schedule/rewrite/store_once.h"
+#include "schedule/rewrite/uniform_reductions.h"
 #include "schedule/rewrite/zero_points.h"
 #include "schedule/schedule.h"
 
@@ -121,6 +122,10 @@ ChangedGraph onehot(Roots roots, const Context&) {
   return onehot_to_gather(roots);
 }
 
+ChangedGraph uniform_folded(Roots roots, const Context&) {
+  return fold_uniform_reductions(roots);
+}
+
 ChangedGraph fma_formed(Roots roots, const Context&) {
   return form_fma(roots);
 }
@@ -145,6 +150,8 @@ constexpr GraphPass kGraphPasses[] = {
   // Before outputs get buffers: a mask that is an output too would be read from its buffer, and not
   // be seen.
   {"onehot_to_gather", kGraph, kAlways, is_reduction, onehot, {}},
+  // After masks, which are known by their sums.
+  {"fold_uniform_reductions", kGraph, kAlways, is_uniform_reduction, uniform_folded, {"onehot_to_gather"}},
   // Before what depends on which values have memory.
   {"in_own_buffers", kGraph, kPrograms, any_node, own_buffers, {"onehot_to_gather"}},
   // Before scales, which it finds without what stands between them and their product.

@@ -48,9 +48,11 @@ TEST(GraphPasses, WhatEachNeedsStandsBeforeIt) {
 }
 
 // Those with a case below.
-const Names kCases{"drop_requantized", "same_loops",     "same_results",        "drop_aliases",
-                   "onehot_to_gather", "rewrite_scales", "rewrite_zero_points", "rewrite_winograd",
-                   "copy_windowed",    "fuse_products",  "split_reductions",    "sum_in_floats"};
+const Names kCases{"drop_requantized",       "same_loops",       "same_results",
+                   "drop_aliases",           "onehot_to_gather", "rewrite_scales",
+                   "rewrite_zero_points",    "rewrite_winograd", "copy_windowed",
+                   "fuse_products",          "split_reductions", "sum_in_floats",
+                   "fold_uniform_reductions"};
 
 TEST(GraphPasses, WhatRunsWithoutAProgramHasACase) {
   Names always;
@@ -336,6 +338,11 @@ TEST_F(GraphPassCase, StridedWindowsReadACopy) {
 
 TEST_F(GraphPassCase, ProductsAndSumsAreOneRounding) {
   expect("fuse_products", {3, 5}, [](const Tensor& x) { return x * x + x; });
+}
+
+TEST_F(GraphPassCase, SumsOfOneValueAreProducts) {
+  expect("fold_uniform_reductions", {3, 1},
+         [](const Tensor& x) { return sum(exp(expand(x, {3, 5})), {1}); });
 }
 
 TEST_F(GraphPassCase, LongSumsAreCut) {
