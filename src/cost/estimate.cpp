@@ -189,13 +189,13 @@ class Estimator {
     const double lanes = walk_.lanes_of(v);
     const int64_t stride = walk_.lane_stride(a);
     if (stride == 0 || stride == 1 || stride == -1) {
-      const bool is_line = stride != 0 && lanes * walk_.bytes_of(dtype) >= kLine;
+      const double across =
+          stride == 0 ? 0 : walk_.share_across(a, lanes * walk_.bytes_of(dtype), dtype);
       // What all lanes share is loaded into all of them.
       const double all =
           std::min(walk_.product(nest.lanes), walk_.machine.vector_bytes / walk_.bytes_of(dtype));
       const double parts = walk_.units(stride == 0 ? all : lanes, dtype);
-      at(Resource::Loads) +=
-          n * (parts * kLoaded + (is_line ? full * (kLoadedAcross - kLoaded) : 0));
+      at(Resource::Loads) += n * (parts * kLoaded + full * across * (kLoadedAcross - kLoaded));
       at(Resource::Issue) += n * full * (stride == -1 ? 2 : 1);
       if (stride == 0 && a.inside_reduction)
         at(Resource::Arithmetic) += n * share_asked(walk_, a) * kAsked;

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <numeric>
 
 #include "cost/footprint.h"
 
@@ -41,6 +42,25 @@ int64_t WalkedKernel::lane_stride(const AccessInfo& a) const {
     if (s != 0) stride = s;
   }
   return stride;
+}
+
+double WalkedKernel::share_across(const AccessInfo& a, double bytes, DType dtype) const {
+  constexpr auto kLineBytes = static_cast<int64_t>(kLine);
+  // Of more bytes than a register's there are several accesses.
+  const int64_t length = std::min(static_cast<int64_t>(bytes), int64_t{machine.vector_bytes});
+  int64_t apart = bytes > static_cast<double>(length) ? length : kLineBytes;  // divides all steps
+  for (size_t i = 0; i < a.strides.size(); ++i) {
+    const int64_t stride = a.strides[i] == kOpaqueStride ? 1 : a.strides[i] % kLineBytes;
+    if (!(lanes & bit(i)) && extent(i) > 1) apart = std::gcd(apart, stride * dtype.bytes());
+  }
+  auto begin = static_cast<int64_t>(std::fmod(a.offset, kLine)) * dtype.bytes();
+  if (lane_stride(a) < 0) begin -= length - dtype.bytes();
+  // Steps of `apart` lead to all such places in a line equally often.
+  begin = (begin % apart + apart) % apart;
+  int64_t across = 0;
+  for (int64_t place = begin; place < kLineBytes; place += apart)
+    across += place + length > kLineBytes ? 1 : 0;
+  return static_cast<double>(across * apart) / kLine;
 }
 
 double WalkedKernel::copies(const AccessInfo& a) const {

@@ -52,6 +52,9 @@ struct WalkedKernel {
   RangeSet closed_by(const UOp& u) const;
   // Of the lanes of an access; 0 where they share it.
   int64_t lane_stride(const AccessInfo& a) const;
+  // Of an access whose lanes lie side by side in so many bytes, the part that lies in two lines: as
+  // its steps and its offset let it, for a buffer begins where a line does.
+  double share_across(const AccessInfo& a, double bytes, DType dtype) const;
   // Different places among the copies of an access.
   double copies(const AccessInfo& a) const;
 

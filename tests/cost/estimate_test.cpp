@@ -257,6 +257,23 @@ TEST_F(EstimateTest, MovedAndGatheredLanesHaveTheProcessorsPrice) {
   EXPECT_LT(arithmetic(looked_up, lanes), 0.8 * gathered);
 }
 
+// A load that lies in two lines takes longer: as often as its steps and its offset let it.  Rows of
+// 96 floats begin where lines do, of 100 floats at one of the four quarters of a line.
+TEST_F(EstimateTest, LoadsThatLieInTwoLinesTakeLonger) {
+  const auto loads = [&](int64_t row, int64_t first, std::string_view list) {
+    const Tensor rows = shrink(input({64, row}), to_shape({0, first}), to_shape({64, first + 48}));
+    return of(kernel_of(neg(rows)), list)[Resource::Loads];
+  };
+  const char* vectors = "TILE r1 16; VEC r2";
+  const char* halves = "TILE r1 8; VEC r2";
+  const double plain = loads(96, 0, vectors);
+  EXPECT_NEAR(loads(96, 16, vectors), plain, 0.01 * plain) << "an offset of a line";
+  EXPECT_NEAR(loads(100, 0, vectors), 1.75 * plain, 0.01 * plain) << "three places of four";
+  EXPECT_NEAR(loads(96, 1, vectors), 2 * plain, 0.01 * plain) << "all lie alike";
+  EXPECT_NEAR(loads(96, 0, halves), 2 * plain, 0.01 * plain);
+  EXPECT_NEAR(loads(100, 0, halves), 2.5 * plain, 0.01 * plain) << "one place of four";
+}
+
 // A sum's lanes are added up in halves of a vector, four times; of the greatest each half is
 // compared, too, for a NaN stays: three operations for one.
 TEST_F(EstimateTest, LanesOfTheGreatestTakeLongerToFold) {
