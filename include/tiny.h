@@ -815,7 +815,8 @@ TINY_API tiny_status tiny_node_in_memory(const tiny_node *node, int32_t *out);
 /* Numbers that an integer (or bool: 0, 1) is not below and not above, by what its operands can be; INT64_MIN and
    INT64_MAX where there is no bound.  64-bit arithmetic is taken not to overflow. */
 TINY_API tiny_status tiny_node_range(const tiny_node *node, int64_t *min, int64_t *max);
-/* An expression as text, "((a * 4) + b)".  TINY_ERROR_LIMIT for one of more than 400 nodes. */
+/* An expression as text, "((a * 4) + b)".  TINY_ERROR_LIMIT for one that is written with more than 4,000 nodes; an
+   operand that several share is written for each. */
 TINY_API tiny_status tiny_node_text(const tiny_node *node, tiny_report **out);
 /* The expression rewritten by the engine's rules for indices: 64-bit arithmetic is taken not to overflow.
    TINY_ERROR_INVALID_ARGUMENT for what depends on tensors. */

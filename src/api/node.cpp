@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "api/boundary.h"
@@ -274,7 +275,20 @@ void check_tensor(const UOp& u) {
   }
 }
 
-constexpr size_t kTextNodesMax = 400;  // a graph holds more expression than anybody reads
+constexpr size_t kWrittenNodesMax = 4000;  // a graph holds more expression than anybody reads
+
+// Whether an expression's text has more nodes than that: one that several share stands there for
+// each.
+bool is_too_long(const UOp& expression) {
+  std::unordered_map<const tiny::Node*, size_t> written;
+  for (const UOp& u : tiny::topological({&expression, 1})) {
+    size_t nodes = 1;
+    for (const UOp& s : u.src()) nodes += written.at(s.node());
+    if (nodes > kWrittenNodesMax) return true;
+    written.emplace(u.node(), nodes);
+  }
+  return false;
+}
 
 }  // namespace
 
@@ -388,8 +402,8 @@ tiny_status tiny_node_range(const tiny_node* node, int64_t* min, int64_t* max) {
 
 tiny_status tiny_node_text(const tiny_node* node, tiny_report** out) {
   return ask(__func__, node, out, [](const UOp& u) {
-    require(tiny::topological({&u, 1}).size() <= kTextNodesMax, Status::Limit,
-            "an expression of more than ", kTextNodesMax, " nodes is no text that anybody reads");
+    require(!is_too_long(u), Status::Limit, "an expression that is written with more than ",
+            kWrittenNodesMax, " nodes is no text that anybody reads");
     return new tiny_report(tiny::expression_text(u));
   });
 }

@@ -33,6 +33,15 @@ void require_floats(const char* name, const Tensor& x, const Tensor& target) {
           x.dtype(), " and targets of ", target.dtype(), "; wanted floats");
 }
 
+void require_weight(const char* name, const Tensor& weight, const Tensor& rows) {
+  if (!weight) return;
+  const Dim& classes = rows.shape()[1];
+  require(weight.rank() == 1 && (!classes.is_const() || !weight.shape()[0].is_const() ||
+                                 weight.shape()[0] == classes),
+          Status::Shape, name, ": weights of shape ", weight.shape(), "; wanted [", classes,
+          "], one for each class");
+}
+
 // What nll_loss knows of its targets.
 struct Targets {
   Tensor classes;  // where nothing is ignored; 0 elsewhere
@@ -105,6 +114,7 @@ Tensor nll_loss(const Tensor& log_probability, const Tensor& given, const LossOp
             Status::Shape, "nll_loss: targets of shape ", given.shape(), " for classes of shape ",
             log_probability.shape(), "; wanted the same without axis 1");
   }
+  require_weight("nll_loss", options.weight, log_probability);
   const Targets targets = targets_of(given, log_probability, options);
   const Tensor chosen = of_class(log_probability, targets.classes);
   const Tensor& weight = targets.weight;
@@ -125,6 +135,7 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& target, const LossOptio
           "; wanted [batch, classes, ..]");
   require(label_smoothing >= 0 && label_smoothing <= 1, Status::InvalidArgument,
           "cross_entropy: label_smoothing is ", label_smoothing, "; wanted 0 to 1");
+  require_weight("cross_entropy", options.weight, logits);
   const Tensor log_probability = log_softmax(logits, 1);
   if (target.dtype().is_float())
     return cross_entropy_of_shares(log_probability, target, options, label_smoothing);

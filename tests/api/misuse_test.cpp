@@ -401,6 +401,26 @@ TEST_F(Misuse, NetworkFunctionsCheckTheirShapes) {
   tiny_tensor_release(w);
 }
 
+TEST_F(Misuse, WeightsOfClassesAreOneForEach) {
+  const int64_t two[] = {2};
+  tiny_tensor* classes = nullptr;
+  tiny_tensor* one = nullptr;
+  tiny_tensor* few = nullptr;
+  ASSERT_EQ(tiny_full(context_, TINY_INT32, two, 1, 1, &classes), TINY_OK);
+  ASSERT_EQ(tiny_full(context_, TINY_FLOAT32, nullptr, 0, 1, &one), TINY_OK);
+  ASSERT_EQ(tiny_full(context_, TINY_FLOAT32, two, 1, 1, &few), TINY_OK);
+  for (const tiny_tensor* weight : {one, few, a_}) {
+    for (const tiny_tensor* target : {classes, a_})
+      expect(kShape, "cross_entropy: weights of shape", [&](tiny_tensor** o) {
+        return tiny_cross_entropy(a_, target, weight, -100, 0, TINY_REDUCTION_MEAN, o);
+      });
+    expect(kShape, "wanted [3], one for each class", [&](tiny_tensor** o) {
+      return tiny_nll_loss(a_, classes, weight, -100, TINY_REDUCTION_MEAN, o);
+    });
+  }
+  for (tiny_tensor* t : {classes, one, few}) tiny_tensor_release(t);
+}
+
 TEST_F(Misuse, DtypesThatAnOperationDoesNotTakeAreShown) {
   expect(kDType, "and takes integers or bools; got float32 and float32",
          [&](tiny_tensor** o) { return tiny_binary(TINY_AND, a_, a_, o); });

@@ -138,6 +138,18 @@ TEST_F(Nodes, ExpressionsAreMadeAsTheyStandAndSimplified) {
   EXPECT_EQ(argument(simplified(op("Less", {x, integer(10)}))), "true");
 }
 
+// What few nodes that share their operands would write has no end.
+TEST_F(Nodes, TextsOfSharedOperandsHaveALimit) {
+  tiny_node* x = variable("x", 0, 1);
+  for (int i = 0; i < 10; ++i) x = op("Mul", {x, x});
+  EXPECT_EQ(text(x).substr(0, 12), "((((((((((x ");
+  for (int i = 0; i < 200; ++i) x = op("Mul", {x, x});
+  tiny_report* out = nullptr;
+  EXPECT_EQ(tiny_node_text(x, &out), TINY_ERROR_LIMIT);
+  EXPECT_EQ(out, nullptr);
+  EXPECT_NE(std::string(tiny_last_error()).find("more than 4000 nodes"), std::string::npos);
+}
+
 TEST_F(Nodes, WithOtherSourcesArePutIntoTensors) {
   tiny_tensor *a = floats({2}, {1, 2}), *b = floats({2}, {10, 20}), *sum = nullptr, *made = nullptr;
   keep(tiny_binary(TINY_ADD, a, a, &sum), sum);

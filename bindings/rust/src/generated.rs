@@ -1970,7 +1970,7 @@ impl Node {
         Ok((min, max))
     }
 
-    /// An expression as text, "((a * 4) + b)".  TINY_ERROR_LIMIT for one of more than 400 nodes.
+    /// An expression as text, "((a * 4) + b)".  TINY_ERROR_LIMIT for one that is written with more than 4,000 nodes; an operand that several share is written for each.
     pub fn text(&self) -> Result<Report> {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_node_text(self.raw.as_ptr(), &mut out) })?;
