@@ -444,7 +444,7 @@ static class TensorTest {
         threads.ForEach(thread => thread.Join());
       });
       using (var context = new Context(options)) {
-        var a = context.Full(Dtype.Float32, new long[] {256, 256}, 2);
+        var a = context.Full(Dtype.Float32, new long[] {256, 256}, 2).Contiguous();
         Same(a.Matmul(a).Sum().ToArray<float>(), new float[] {256f * 256 * 256 * 4}, "a product");
       }
       Check(most > 1 && most <= 3, "the pool is asked for " + most + " tasks");
