@@ -23,6 +23,7 @@ CALLS = 300
 FIRST_CALLS = 60  # of functions that make objects
 LATE_S = 5  # until what is still computing is cancelled
 HUNG_S = 30
+BYTES = 65536  # of memory that a call may fill
 ROOM = 64  # entries of each array, of a type that any number in COUNTS fits
 COUNTS = (0, 1, 2, 3, 4, 5, 6, 8, 24, 40)
 SMALL = (0, 1, 2, 3, 4, 5, 6, 8, -1, -2, -3)
@@ -32,6 +33,9 @@ TEXTS = (b"", b"x", b"y", b"w", b"lr", b"count", b"relu", b"cpu", b"interp", b"t
          b"i...j", b"%s%n", b"\xff\xfe", b"a" * 300, b"/no/folder/x", b"out.bin")  # fmt: skip
 SHAPES = ((), (2,), (3,), (2, 2), (2, 3), (0, 3), (4, 5, 6), (1, 2, 6, 6), (3, 2, 3, 3))
 FLOAT32 = 12
+# Types of what is no object.
+NUMBERS = {"void", "double", "float", "size_t", "int64_t", "int32_t", "uint64_t", "uint8_t", "tiny_dtype", "tiny_kind",
+           "tiny_flags", "tiny_status"}  # fmt: skip
 # What the library says of a mistake of its own.
 INSIDE = re.compile(rb"internal|invariant|std::|basic_string|bad_alloc|vector::", re.IGNORECASE)
 # Functions that take functions or other libraries' objects, give objects back, or concern other processes.
@@ -146,7 +150,8 @@ class Caller:
     def array(self, kind):
         draw = self.random
         if kind == "void":
-            return (self.kept.append((ctypes.c_uint8 * 65536)()), self.kept[-1])[1]
+            self.kept.append((ctypes.c_uint8 * BYTES)())
+            return self.kept[-1]
         if kind == "double":
             return self.room(ctypes.c_double, lambda: draw.choice(REALS[:5]))
         if kind in ("int64_t", "size_t"):
@@ -170,7 +175,7 @@ class Caller:
                 return self.room(Pointer, lambda: self.one_of(bare)), None
             out = self.room(Pointer)
             return out, (bare, out)
-        if bare.startswith("tiny_") and bare in self.objects or bare not in NUMBERS:
+        if bare not in NUMBERS:
             return Pointer(self.one_of(bare)), None
         return self.array(bare), None
 
@@ -197,7 +202,7 @@ class Caller:
             self.note("tiny_realize")
             self.library.tiny_realize((Pointer * 1)(tensor), ctypes.c_size_t(1))
 
-    # The context goes last: what was made in it may outlive it only by its own references.
+    # Any object, the context too: what was made in it keeps what it needs.
     def release(self):
         kind = self.random.choice(sorted(k for k, found in self.objects.items() if found and k != "tiny_cancel"))
         release = getattr(self.library, kind + "_release")
@@ -213,10 +218,6 @@ class Caller:
                 self.compute()
             if number > FIRST_CALLS and self.random.random() < 0.08:
                 self.release()
-
-
-NUMBERS = {"void", "double", "float", "size_t", "int64_t", "int32_t", "uint64_t", "uint8_t", "tiny_dtype", "tiny_kind",
-           "tiny_flags", "tiny_status"}  # fmt: skip
 
 
 # What is wrong with the calls of a seed, made in a process of their own; none if nothing is.
